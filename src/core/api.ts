@@ -1,0 +1,160 @@
+/** The one interface to the engine. The in-process manager and the HTTP client both implement it; surfaces see only this. */
+import type { Command, CommandResult, Commands, RunOptions } from './commands.ts';
+import type { EventFilter, SubletEvent } from './events.ts';
+import type { Files } from './files.ts';
+import type { SandboxId } from './ids.ts';
+import type { NetworkLevel } from './network.ts';
+import type { LifecyclePolicy } from './policy.ts';
+import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
+import type { Limits, Mount, SandboxMetrics } from './spec.ts';
+import type { SandboxState } from './states.ts';
+
+/** How a sandbox is made. Every field outranks the profile, the environment and the defaults. */
+export interface SandboxOptions {
+  /** A profile's name or a provider's id. */
+  readonly sandbox?: string | undefined;
+  readonly image?: string | undefined;
+  readonly network?: NetworkLevel | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly limits?: Limits | undefined;
+  readonly mounts?: readonly Mount[] | undefined;
+  /** A named volume at the working directory that outlives the sandbox. */
+  readonly contextId?: string | undefined;
+  readonly policy?: Partial<LifecyclePolicy> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface EphemeralRunOptions extends Omit<RunOptions, 'env'>, SandboxOptions {}
+
+export interface SessionOptions extends SessionKeyInput, SandboxOptions {}
+
+export const CODE_LANGUAGES = ['python', 'javascript', 'bash'] as const;
+export type CodeLanguage = (typeof CODE_LANGUAGES)[number];
+
+/** What an agent gets. It cannot pause, re-network or destroy the sandbox it runs in. */
+export interface AgentHandle {
+  readonly sandboxId: SandboxId;
+  readonly commands: Commands;
+  readonly files: Files;
+  /** INTERPRETER_MISSING when the sandbox has none for the language. */
+  runCode(language: CodeLanguage, code: string, options?: RunOptions): Promise<CommandResult>;
+  /** A shell whose directory and variables carry over from one command to the next. */
+  shell(options?: ShellOptions): Promise<Shell>;
+}
+
+export interface ShellOptions {
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** One command at a time: a second `run` waits for the first. */
+export interface Shell extends AsyncDisposable {
+  run(command: string, options?: Pick<RunOptions, 'timeoutMs' | 'signal' | 'maxOutputBytes' | 'onStdout' | 'onStderr'>): Promise<CommandResult>;
+  close(): Promise<void>;
+}
+
+/** What the caller must know about a session besides its sandbox: typed, so that an agent can be told. */
+export type SessionNotice =
+  | { readonly type: 'replaced'; readonly at: number; readonly lostSandboxId: SandboxId; readonly message: string }
+  | { readonly type: 'network-tightened'; readonly at: number; readonly level: NetworkLevel; readonly message: string };
+
+/** A conversation's sandbox. Disposing lets go of it; it does not destroy the sandbox. */
+export interface Session extends AgentHandle, AsyncDisposable {
+  readonly key: SessionKey;
+  readonly network: NetworkLevel;
+  /** What happened since the key's last use. Empty most of the time. */
+  readonly notices: readonly SessionNotice[];
+  /** True when this call made the sandbox. */
+  readonly created: boolean;
+  /** The part to hand to an agent. */
+  readonly agent: AgentHandle;
+  /** Private data has entered: the network is cut, now and for good. Already cut is success. */
+  markPrivate(reason: string): Promise<void>;
+  /** Tightens to `level`; a weaker level than the present one is refused. */
+  setNetwork(level: NetworkLevel, reason: string): Promise<void>;
+  release(): Promise<void>;
+}
+
+export interface SandboxInfo {
+  readonly id: SandboxId;
+  readonly name: string;
+  readonly provider: string;
+  readonly profile: string;
+  readonly kind: SandboxKind;
+  readonly state: SandboxState;
+  readonly ephemeral: boolean;
+  readonly sessionKey: SessionKey | undefined;
+  readonly image: string | undefined;
+  readonly network: NetworkLevel;
+  readonly policy: LifecyclePolicy;
+  readonly createdAt: number;
+  readonly stateAt: number;
+  readonly lastActiveAt: number;
+  /** When policy will act next. */
+  readonly dueAt: number | undefined;
+  /** What the provider does by itself if we die now: an instant, or undefined for nothing. */
+  readonly deadManAt: number | undefined;
+  /** Why it is in its state. */
+  readonly cause: string;
+  readonly host: string;
+}
+
+export interface SandboxFilter {
+  readonly states?: readonly SandboxState[] | undefined;
+  readonly provider?: string | undefined;
+  readonly sessionKey?: SessionKey | undefined;
+  /** Include destroyed and lost ones. Default false. */
+  readonly all?: boolean | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** Management by id. Ids may be any unique prefix; several matches → SANDBOX_AMBIGUOUS with the candidates. */
+export interface Sandboxes {
+  list(filter?: SandboxFilter): Promise<readonly SandboxInfo[]>;
+  get(idOrPrefix: string): Promise<SandboxInfo>;
+  /** The agent's handle on a live sandbox; wakes a paused or stopped one. */
+  open(idOrPrefix: string): Promise<AgentHandle>;
+  /** Each move succeeds when the sandbox is already so. `cause` is what the event log will say. */
+  pause(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
+  resume(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
+  stop(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
+  destroy(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
+  metrics(idOrPrefix: string): Promise<SandboxMetrics>;
+}
+
+export interface KindMetrics {
+  readonly active: number;
+  readonly created: number;
+  readonly cleaned: number;
+  readonly reused: number;
+  readonly healthCheckFailures: number;
+}
+
+export interface ManagerMetrics {
+  readonly kinds: Readonly<Record<SandboxKind, KindMetrics>>;
+  readonly total: KindMetrics;
+}
+
+export interface SweepReport {
+  readonly examined: number;
+  readonly actions: readonly { readonly sandboxId: SandboxId; readonly action: string; readonly reason: string; readonly error?: string | undefined }[];
+}
+
+export interface Sublet extends AsyncDisposable {
+  /** Creates a sandbox, runs, destroys it, whatever happens in between. */
+  run(command: Command, options?: EphemeralRunOptions): Promise<CommandResult>;
+  runCode(language: CodeLanguage, code: string, options?: EphemeralRunOptions): Promise<CommandResult>;
+  /** Like `run` for a body: the sandbox lives as long as `use` does. */
+  ephemeral<T>(options: SandboxOptions, use: (sandbox: AgentHandle) => Promise<T>): Promise<T>;
+  /** The key's sandbox: the same one every time, made on first use. */
+  session(options?: SessionOptions): Promise<Session>;
+  readonly sandboxes: Sandboxes;
+  /** Destroys every session's sandbox of this installation and returns how many. */
+  destroyAllSessions(cause?: string): Promise<number>;
+  events(filter?: EventFilter): Promise<readonly SubletEvent[]>;
+  metrics(): Promise<ManagerMetrics>;
+  /** One pass over what is due. The manager does this by itself every minute. */
+  sweep(): Promise<SweepReport>;
+  /** Applies `onExit` to what this process holds and lets go of everything. Twice is harmless. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,42 @@
+/** Files in a sandbox. Binary-safe, any name, any size; paths resolve inside the sandbox and nowhere else. */
+
+export type FileKind = 'file' | 'directory' | 'link' | 'other';
+
+export interface FileInfo {
+  readonly name: string;
+  readonly path: string;
+  readonly kind: FileKind;
+  readonly sizeBytes: number;
+  readonly mode: number;
+  readonly modifiedAt: number;
+  /** Where a link points, as written in it. */
+  readonly target?: string | undefined;
+}
+
+export type FileContent = string | Uint8Array | AsyncIterable<Uint8Array>;
+
+export interface FileOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Relative paths start at the sandbox's working directory. Missing → FILE_NOT_FOUND; other failures → FILE_FAILED. */
+export interface Files {
+  read(path: string, options?: FileOptions): Promise<Uint8Array>;
+  readText(path: string, options?: FileOptions): Promise<string>;
+  /** Streams with back-pressure; nothing is held in memory. */
+  readStream(path: string, options?: FileOptions): AsyncIterable<Uint8Array>;
+  /** Creates parent directories; replaces what is there. */
+  write(path: string, content: FileContent, options?: FileOptions & { readonly mode?: number }): Promise<void>;
+  writeMany(files: readonly { readonly path: string; readonly content: FileContent; readonly mode?: number }[], options?: FileOptions): Promise<void>;
+  /** In the order asked; a missing file is undefined. */
+  readMany(paths: readonly string[], options?: FileOptions): Promise<readonly (Uint8Array | undefined)[]>;
+  list(path: string, options?: FileOptions): Promise<readonly FileInfo[]>;
+  /** Does not follow a link at the end of the path. */
+  stat(path: string, options?: FileOptions): Promise<FileInfo>;
+  exists(path: string, options?: FileOptions): Promise<boolean>;
+  /** Parents included; already there is success. */
+  mkdir(path: string, options?: FileOptions): Promise<void>;
+  move(from: string, to: string, options?: FileOptions): Promise<void>;
+  /** Whole trees; missing is success. */
+  remove(path: string, options?: FileOptions): Promise<void>;
+}

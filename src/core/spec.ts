@@ -1,0 +1,44 @@
+/** What a sandbox is asked to be. Shared by profiles, calls and providers. */
+
+export interface Limits {
+  readonly memoryBytes?: number | undefined;
+  /** Thousandths of a core: 1500 is one and a half. */
+  readonly cpuMillis?: number | undefined;
+  readonly pids?: number | undefined;
+  readonly diskBytes?: number | undefined;
+}
+
+export interface Mount {
+  /** Absolute path on the machine that runs the sandbox. */
+  readonly source: string;
+  /** Absolute path inside. */
+  readonly target: string;
+  /** Default true. */
+  readonly readOnly?: boolean | undefined;
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** The labels every sandbox of ours carries at its provider. */
+export const LABEL: {
+  readonly installation: 'sublet.installation';
+  readonly sandbox: 'sublet.sandbox';
+  readonly owner: 'sublet.owner';
+  readonly keyHash: 'sublet.key-hash';
+} = {
+  installation: 'sublet.installation',
+  sandbox: 'sublet.sandbox',
+  owner: 'sublet.owner',
+  keyHash: 'sublet.key-hash',
+};
+
+export interface SandboxMetrics {
+  /** Processor time used since start. */
+  readonly cpuMs?: number | undefined;
+  readonly memoryBytes?: number | undefined;
+  readonly memoryLimitBytes?: number | undefined;
+  readonly diskBytes?: number | undefined;
+  readonly diskLimitBytes?: number | undefined;
+  readonly processes?: number | undefined;
+  readonly processLimit?: number | undefined;
+}

@@ -1,0 +1,26 @@
+/** What a provider may be able to do beyond create, attach, destroy and list. */
+
+export const CAPABILITIES = [
+  'pause',
+  'stop',
+  'extend',
+  'snapshot',
+  'metrics',
+  'pty',
+  'ports',
+  'volumes',
+  'mounts',
+  'labels',
+  'network-none',
+  'network-open',
+  'network-allowlist',
+  'network-live',
+  'limit-memory',
+  'limit-cpu',
+  'limit-pids',
+  'limit-disk',
+  'background',
+  'isolation',
+] as const;
+
+export type Capability = (typeof CAPABILITIES)[number];

@@ -1,0 +1,16 @@
+/** Public: the provider contract. */
+export type { Capability } from './capabilities.ts';
+export { CAPABILITIES } from './capabilities.ts';
+export type { ProviderContext, ProviderLog, ProviderModule, ProviderOptionField } from './define-provider.ts';
+export { defineProvider } from './define-provider.ts';
+export type {
+  AttachOptions,
+  Finding,
+  ListedSandbox,
+  Probe,
+  ProviderState,
+  SandboxHandle,
+  SandboxProvider,
+  SandboxRef,
+  SandboxSpec,
+} from './provider.ts';

@@ -1,0 +1,102 @@
+/** The provider contract: what an adapter over one sandbox technology guarantees. */
+import type { Commands } from '../core/commands.ts';
+import type { Files } from '../core/files.ts';
+import type { NetworkFact, NetworkLevel } from '../core/network.ts';
+import type { SandboxKind } from '../core/session-key.ts';
+import type { Labels, Limits, Mount, SandboxMetrics } from '../core/spec.ts';
+import type { Capability } from './capabilities.ts';
+
+export interface SandboxSpec {
+  /** Unique within the installation. Same name, same sandbox. */
+  readonly name: string;
+  readonly labels: Labels;
+  readonly kind: SandboxKind;
+  readonly image?: string | undefined;
+  readonly network: NetworkLevel;
+  /** Set for every command. Values are secrets: never logged, stored or put in arguments. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly limits?: Limits | undefined;
+  readonly mounts?: readonly Mount[] | undefined;
+  readonly contextId?: string | undefined;
+  /** True when it need not outlive its maker: a provider that can ties it to the maker's life. */
+  readonly ephemeral: boolean;
+  /** What the provider should do by itself if nobody speaks to it for this long. Ignored where it cannot. */
+  readonly deadManMs?: number | undefined;
+  /** Tells the user what a slow create is doing. */
+  readonly onProgress?: ((message: string) => void) | undefined;
+}
+
+/** How a sandbox is found again. */
+export interface SandboxRef {
+  readonly name: string;
+  /** The provider's own id, where it differs from the name. */
+  readonly providerId?: string | undefined;
+}
+
+export type ProviderState = 'running' | 'paused' | 'stopped' | 'unknown';
+
+export interface SandboxHandle {
+  readonly ref: SandboxRef;
+  readonly state: ProviderState;
+  /** What the provider says its network is now. */
+  readonly network: NetworkFact;
+  readonly workdir: string;
+  readonly commands: Commands;
+  readonly files: Files;
+  /** Lets go of connections and helper processes of this process; the sandbox stays. Twice is harmless. */
+  close(): Promise<void>;
+}
+
+export interface ListedSandbox {
+  readonly ref: SandboxRef;
+  readonly labels: Labels;
+  readonly state: ProviderState;
+  readonly createdAt?: number | undefined;
+}
+
+export interface SandboxProvider {
+  readonly id: string;
+  readonly capabilities: ReadonlySet<Capability>;
+  /**
+   * Makes the sandbox and returns when commands can run. The same name again returns the same sandbox.
+   * If `signal` aborts or it throws, nothing is left behind that `destroy(ref)` would not remove.
+   */
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
+  /** Finds it; never starts, wakes or makes one. undefined = certainly gone; doubt throws PROVIDER_UNAVAILABLE. */
+  attach(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<SandboxHandle | undefined>;
+  /** Nothing of it remains, processes and disk included. Already gone is success. */
+  destroy(ref: SandboxRef, signal: AbortSignal): Promise<void>;
+  /** Everything carrying these labels, all pages, also what the store forgot. */
+  list(filter: Labels, signal: AbortSignal): AsyncIterable<ListedSandbox>;
+  /** With 'pause'. Already so is success. Memory and processes are kept. */
+  pause?(ref: SandboxRef, signal: AbortSignal): Promise<void>;
+  resume?(ref: SandboxRef, signal: AbortSignal): Promise<void>;
+  /** With 'stop'. Disk is kept, processes are gone. */
+  stop?(ref: SandboxRef, signal: AbortSignal): Promise<void>;
+  start?(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<void>;
+  /** With 'network-live'. Tightens without losing processes; open connections die. */
+  setNetwork?(ref: SandboxRef, level: NetworkLevel, signal: AbortSignal): Promise<void>;
+  /** With 'metrics'. */
+  metrics?(ref: SandboxRef, signal: AbortSignal): Promise<SandboxMetrics>;
+  /** Lets go of everything this process holds. Twice is harmless. */
+  close(): Promise<void>;
+}
+
+export interface AttachOptions {
+  /** The env of the spec again: it is not stored anywhere. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What this machine allows, in words, for `sublet doctor`. */
+export interface Finding {
+  readonly name: string;
+  readonly level: 'ok' | 'note' | 'fail';
+  readonly message: string;
+  /** The line that enables it. */
+  readonly fix?: string | undefined;
+}
+
+export interface Probe {
+  readonly usable: boolean;
+  readonly findings: readonly Finding[];
+}

@@ -1,0 +1,75 @@
+/** The rows every store keeps. Plain data; instants are epoch milliseconds. No secret and no env value is ever in one. */
+import type { OwnerId, SandboxId } from '../core/ids.ts';
+import type { NetworkLevel } from '../core/network.ts';
+import type { LifecyclePolicy } from '../core/policy.ts';
+import type { SandboxKind, SessionKey } from '../core/session-key.ts';
+import type { Limits, Mount } from '../core/spec.ts';
+import type { SandboxState } from '../core/states.ts';
+
+/** One running manager. Enough to tell, on the same machine, whether it still lives. */
+export interface OwnerRecord {
+  readonly id: OwnerId;
+  readonly hostId: string;
+  readonly hostName: string;
+  readonly bootId: string;
+  readonly pid: number;
+  /** The process's start time as the kernel counts it: a reused pid is not the same process. */
+  readonly pidStartedAt: number;
+  readonly startedAt: number;
+  readonly heartbeatAt: number;
+}
+
+/** What is needed to make the sandbox again: everything of the spec but secrets. */
+export interface StoredSpec {
+  readonly image?: string | undefined;
+  readonly limits?: Limits | undefined;
+  readonly mounts?: readonly Mount[] | undefined;
+  readonly contextId?: string | undefined;
+}
+
+export interface SandboxRecord {
+  readonly id: SandboxId;
+  /** Its name at the provider. */
+  readonly name: string;
+  readonly provider: string;
+  readonly profile: string;
+  readonly kind: SandboxKind;
+  readonly state: SandboxState;
+  readonly ephemeral: boolean;
+  readonly ownerId: OwnerId;
+  readonly hostId: string;
+  readonly sessionKey: SessionKey | undefined;
+  readonly providerId: string | undefined;
+  readonly network: NetworkLevel;
+  readonly policy: LifecyclePolicy;
+  readonly spec: StoredSpec;
+  readonly createdAt: number;
+  readonly stateAt: number;
+  readonly lastActiveAt: number;
+  /** When the sweep must look at it; undefined = never. In `creating` and `destroying`, when others may take over. */
+  readonly dueAt: number | undefined;
+  readonly deadManAt: number | undefined;
+  readonly cause: string;
+  /** Grows with every change. */
+  readonly version: number;
+}
+
+export interface SessionRecord {
+  readonly key: SessionKey;
+  readonly kind: SandboxKind;
+  readonly profile: string;
+  readonly sandboxId: SandboxId;
+  /** The ratchet: never weaker again, whatever sandbox the key has. */
+  readonly network: NetworkLevel;
+  readonly privateReason: string | undefined;
+  readonly createdAt: number;
+  readonly version: number;
+}
+
+export interface BoundSession {
+  readonly session: SessionRecord;
+  readonly sandbox: SandboxRecord;
+}
+
+export const COUNTERS = ['created', 'cleaned', 'reused', 'healthCheckFailures'] as const;
+export type Counter = (typeof COUNTERS)[number];

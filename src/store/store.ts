@@ -1,0 +1,101 @@
+/** The store contract: what is remembered. Every method is one short transaction; changes of state are compare-and-set. */
+import type { EventFilter, NewEvent, SubletEvent } from '../core/events.ts';
+import type { OwnerId, SandboxId } from '../core/ids.ts';
+import type { NetworkLevel } from '../core/network.ts';
+import type { SandboxKind, SessionKey } from '../core/session-key.ts';
+import type { SandboxState } from '../core/states.ts';
+import type { BoundSession, Counter, OwnerRecord, SandboxRecord, SessionRecord } from './records.ts';
+
+export type NewSandbox = Omit<SandboxRecord, 'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt'>;
+export type NewSession = Omit<SessionRecord, 'version' | 'sandboxId'>;
+
+export type SandboxPatch = Partial<
+  Pick<SandboxRecord, 'providerId' | 'network' | 'lastActiveAt' | 'dueAt' | 'deadManAt' | 'ownerId' | 'hostId'>
+>;
+
+export interface Move {
+  readonly to: SandboxState;
+  readonly at: number;
+  readonly cause: string;
+  readonly ownerId: OwnerId;
+  /** Only from these; default: every state from which `to` is legal. */
+  readonly from?: readonly SandboxState[] | undefined;
+  /** Only this version. Default: any. */
+  readonly version?: number | undefined;
+  readonly patch?: SandboxPatch | undefined;
+  /** Other than `sandbox.<to>`: `sandbox.resumed`, `sandbox.started`. */
+  readonly event?: NewEvent['type'] | undefined;
+}
+
+export interface SandboxQuery {
+  readonly states?: readonly SandboxState[] | undefined;
+  readonly provider?: string | undefined;
+  readonly ownerId?: OwnerId | undefined;
+  readonly sessionKey?: SessionKey | undefined;
+  readonly idPrefix?: string | undefined;
+  readonly ephemeral?: boolean | undefined;
+  /** Due at or before this instant, most overdue first. Served by an index. */
+  readonly dueBy?: number | undefined;
+  /** Default 1000. Order: newest first, unless `dueBy`. */
+  readonly limit?: number | undefined;
+}
+
+export interface Activity {
+  readonly sandboxId: SandboxId;
+  readonly lastActiveAt: number;
+  readonly dueAt: number | undefined;
+}
+
+export interface CounterRow {
+  readonly kind: SandboxKind;
+  readonly name: Counter;
+  readonly value: number;
+}
+
+export interface Store {
+  /** This installation's id, made once with the store. */
+  installation(): Promise<string>;
+
+  putOwner(owner: OwnerRecord): Promise<void>;
+  getOwner(id: OwnerId): Promise<OwnerRecord | undefined>;
+  listOwners(): Promise<readonly OwnerRecord[]>;
+  removeOwner(id: OwnerId): Promise<void>;
+
+  /** The intent: a row in `creating`, committed before the provider is asked, with event `sandbox.creating`. */
+  insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord>;
+  getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
+  findSandboxes(query: SandboxQuery): Promise<readonly SandboxRecord[]>;
+  countSandboxes(query: Pick<SandboxQuery, 'states' | 'provider' | 'ephemeral'>): Promise<Readonly<Record<SandboxKind, number>>>;
+  /** Moves and appends the event, or returns undefined and changes nothing when state or version differ. */
+  moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined>;
+  /** Changes fields without a move; undefined if the row is gone or `version` differs. */
+  patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined>;
+  /** Later activity only: an older instant never overwrites a newer one. One transaction for all. */
+  touch(activities: readonly Activity[]): Promise<void>;
+  /** Forgets destroyed and lost rows that are no session's, older than the instant. Returns how many. */
+  pruneSandboxes(before: number): Promise<number>;
+
+  getSession(key: SessionKey): Promise<BoundSession | undefined>;
+  listSessions(limit?: number): Promise<readonly BoundSession[]>;
+  /**
+   * Binds the key to a new sandbox in `creating`, or returns the present binding: exactly one caller wins,
+   * however many ask at once from however many processes.
+   */
+  claimSession(session: NewSession, sandbox: NewSandbox): Promise<{ readonly won: boolean; readonly bound: BoundSession }>;
+  /** As `claimSession`, replacing exactly `expected`; the loser gets what the winner bound. */
+  replaceSandbox(key: SessionKey, expected: SandboxId, sandbox: NewSandbox): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }>;
+  /** The ratchet, for the session and its sandbox: a weaker level changes nothing. Appends `network.tightened` when it moved. */
+  tightenSession(key: SessionKey, level: NetworkLevel, reason: string, at: number): Promise<BoundSession | undefined>;
+  /** Only while it is bound to this sandbox. Appends `session.removed`. */
+  removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean>;
+
+  appendEvents(events: readonly NewEvent[]): Promise<void>;
+  /** Default limit 1000. */
+  listEvents(filter: EventFilter): Promise<readonly SubletEvent[]>;
+  pruneEvents(keepNewest: number): Promise<number>;
+
+  addToCounters(rows: readonly CounterRow[]): Promise<void>;
+  counters(): Promise<readonly CounterRow[]>;
+
+  close(): Promise<void>;
+}
