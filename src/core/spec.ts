@@ -1,4 +1,6 @@
 /** What a sandbox is asked to be. Shared by profiles, calls and providers. */
+import type { NetworkLevel } from './network.ts';
+import type { LifecyclePolicy } from './policy.ts';
 
 export interface Limits {
   readonly memoryBytes?: number | undefined;
@@ -41,4 +43,18 @@ export interface SandboxMetrics {
   readonly diskLimitBytes?: number | undefined;
   readonly processes?: number | undefined;
   readonly processLimit?: number | undefined;
+}
+
+/** A profile, the environment and the call, merged and validated: what is to be made. */
+export interface ResolvedSandbox {
+  readonly profile: string;
+  readonly provider: string;
+  readonly image: string | undefined;
+  readonly network: NetworkLevel;
+  /** Values are secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: Limits;
+  readonly mounts: readonly Mount[];
+  readonly contextId: string | undefined;
+  readonly policy: LifecyclePolicy;
 }

@@ -1,0 +1,20 @@
+/** What the manager needs from outside: two contracts, time, a logger and who it is. */
+import type { SandboxOptions } from '../core/api.ts';
+import type { Clock } from '../core/clock.ts';
+import type { SandboxKind } from '../core/session-key.ts';
+import type { ResolvedSandbox } from '../core/spec.ts';
+import type { SandboxProvider } from '../provider/provider.ts';
+import type { OwnerRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+import type { Log } from '../telemetry/log.ts';
+
+export interface ManagerPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Profile, environment, call and defaults merged. `previousProfile`: what this session used before. */
+  resolve(options: SandboxOptions, facts: { readonly kind: SandboxKind; readonly previousProfile?: string | undefined }): Promise<ResolvedSandbox>;
+  /** The adapter for a profile; the same instance every time. Works for a profile whose file is gone, with default options. */
+  provider(id: string, profile: string): Promise<SandboxProvider>;
+  readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pid' | 'pidStartedAt'>;
+}
