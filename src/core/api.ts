@@ -49,7 +49,10 @@ export interface ShellOptions {
 
 /** One command at a time: a second `run` waits for the first. */
 export interface Shell extends AsyncDisposable {
-  run(command: string, options?: Pick<RunOptions, 'timeoutMs' | 'signal' | 'maxOutputBytes' | 'onStdout' | 'onStderr'>): Promise<CommandResult>;
+  run(
+    command: string,
+    options?: Pick<RunOptions, 'timeoutMs' | 'signal' | 'maxOutputBytes' | 'onStdout' | 'onStderr'>,
+  ): Promise<CommandResult>;
   close(): Promise<void>;
 }
 
@@ -137,7 +140,12 @@ export interface ManagerMetrics {
 
 export interface SweepReport {
   readonly examined: number;
-  readonly actions: readonly { readonly sandboxId: SandboxId; readonly action: string; readonly reason: string; readonly error?: string | undefined }[];
+  readonly actions: readonly {
+    readonly sandboxId: SandboxId;
+    readonly action: string;
+    readonly reason: string;
+    readonly error?: string | undefined;
+  }[];
 }
 
 export interface Sublet extends AsyncDisposable {

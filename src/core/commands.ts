@@ -84,9 +84,16 @@ export interface RunningCommand {
   readonly id: CommandId;
   info(): Promise<CommandInfo>;
   /** What was written from byte `cursor` on. Returns at once unless `wait`, which waits for more or the end. */
-  output(stream: OutputStream, cursor: number, options?: { readonly wait?: boolean; readonly maxBytes?: number; readonly signal?: AbortSignal }): Promise<OutputChunk>;
+  output(
+    stream: OutputStream,
+    cursor: number,
+    options?: { readonly wait?: boolean; readonly maxBytes?: number; readonly signal?: AbortSignal },
+  ): Promise<OutputChunk>;
   /** All output from `cursor` until the command ends, with back-pressure. */
-  stream(stream: OutputStream, options?: { readonly cursor?: number; readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>;
+  stream(
+    stream: OutputStream,
+    options?: { readonly cursor?: number; readonly signal?: AbortSignal },
+  ): AsyncIterable<Uint8Array>;
   /** UNSUPPORTED if the command was not started with `stdin` or `pty`. */
   writeStdin(data: string | Uint8Array): Promise<void>;
   closeStdin(): Promise<void>;

@@ -27,7 +27,10 @@ export interface Files {
   readStream(path: string, options?: FileOptions): AsyncIterable<Uint8Array>;
   /** Creates parent directories; replaces what is there. */
   write(path: string, content: FileContent, options?: FileOptions & { readonly mode?: number }): Promise<void>;
-  writeMany(files: readonly { readonly path: string; readonly content: FileContent; readonly mode?: number }[], options?: FileOptions): Promise<void>;
+  writeMany(
+    files: readonly { readonly path: string; readonly content: FileContent; readonly mode?: number }[],
+    options?: FileOptions,
+  ): Promise<void>;
   /** In the order asked; a missing file is undefined. */
   readMany(paths: readonly string[], options?: FileOptions): Promise<readonly (Uint8Array | undefined)[]>;
   list(path: string, options?: FileOptions): Promise<readonly FileInfo[]>;

@@ -23,7 +23,7 @@ const LENGTH = 16;
 export function newId<P extends keyof IdByPrefix>(prefix: P, random: RandomBytes = cryptoBytes): IdByPrefix[P] {
   let id = `${prefix}_`;
   for (const byte of random(LENGTH)) id += ALPHABET[byte & 31];
-  return id as IdByPrefix[P];
+  return id;
 }
 
 export type RandomBytes = (length: number) => Uint8Array;

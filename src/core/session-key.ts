@@ -21,7 +21,10 @@ export interface SessionKeyInput {
 }
 
 /** The key for what the caller gave. Task: explicit, else the conversation, else new. */
-export function sessionKey(input: SessionKeyInput, newTask: () => string = () => globalThis.crypto.randomUUID()): SessionKey {
+export function sessionKey(
+  input: SessionKeyInput,
+  newTask: () => string = () => globalThis.crypto.randomUUID(),
+): SessionKey {
   return formatSessionKey({
     kind: input.kind ?? 'execution',
     user: input.user || 'anonymous',

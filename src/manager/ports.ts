@@ -13,7 +13,10 @@ export interface ManagerPorts {
   readonly clock: Clock;
   readonly log: Log;
   /** Profile, environment, call and defaults merged. `previousProfile`: what this session used before. */
-  resolve(options: SandboxOptions, facts: { readonly kind: SandboxKind; readonly previousProfile?: string | undefined }): Promise<ResolvedSandbox>;
+  resolve(
+    options: SandboxOptions,
+    facts: { readonly kind: SandboxKind; readonly previousProfile?: string | undefined },
+  ): Promise<ResolvedSandbox>;
   /** The adapter for a profile; the same instance every time. Works for a profile whose file is gone, with default options. */
   provider(id: string, profile: string): Promise<SandboxProvider>;
   readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pid' | 'pidStartedAt'>;

@@ -65,7 +65,9 @@ export interface Store {
   insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord>;
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
   findSandboxes(query: SandboxQuery): Promise<readonly SandboxRecord[]>;
-  countSandboxes(query: Pick<SandboxQuery, 'states' | 'provider' | 'ephemeral'>): Promise<Readonly<Record<SandboxKind, number>>>;
+  countSandboxes(
+    query: Pick<SandboxQuery, 'states' | 'provider' | 'ephemeral'>,
+  ): Promise<Readonly<Record<SandboxKind, number>>>;
   /** Moves and appends the event, or returns undefined and changes nothing when state or version differ. */
   moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined>;
   /** Changes fields without a move; undefined if the row is gone or `version` differs. */
@@ -81,9 +83,16 @@ export interface Store {
    * Binds the key to a new sandbox in `creating`, or returns the present binding: exactly one caller wins,
    * however many ask at once from however many processes.
    */
-  claimSession(session: NewSession, sandbox: NewSandbox): Promise<{ readonly won: boolean; readonly bound: BoundSession }>;
+  claimSession(
+    session: NewSession,
+    sandbox: NewSandbox,
+  ): Promise<{ readonly won: boolean; readonly bound: BoundSession }>;
   /** As `claimSession`, replacing exactly `expected`; the loser gets what the winner bound. */
-  replaceSandbox(key: SessionKey, expected: SandboxId, sandbox: NewSandbox): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }>;
+  replaceSandbox(
+    key: SessionKey,
+    expected: SandboxId,
+    sandbox: NewSandbox,
+  ): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }>;
   /** The ratchet, for the session and its sandbox: a weaker level changes nothing. Appends `network.tightened` when it moved. */
   tightenSession(key: SessionKey, level: NetworkLevel, reason: string, at: number): Promise<BoundSession | undefined>;
   /** Only while it is bound to this sandbox. Appends `session.removed`. */
