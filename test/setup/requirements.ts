@@ -1,0 +1,80 @@
+/** What a test needs from the machine. Absent: the reason is printed, or the test fails where the run demands it. */
+import { execFile } from 'node:child_process';
+import { writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export const REQUIREMENTS = ['namespace', 'user', 'bwrap', 'tmux', 'pasta', 'docker'] as const;
+export type RequirementName = (typeof REQUIREMENTS)[number];
+
+/** Why it is not there, or undefined when it is. */
+export type RequirementProbe = () => Promise<string | undefined>;
+
+const STDERR = 2;
+
+/**
+ * Whether this machine has it. When it has not, says so in one line and returns false; throws when
+ * `SUBLET_TEST_REQUIRE` (comma-separated names) has the name, so that a full run never passes by skipping.
+ */
+export async function requirement(name: RequirementName, probe: RequirementProbe = PROBES[name]): Promise<boolean> {
+  const reason = await probe();
+  if (reason === undefined) return true;
+  if (requiredNames().includes(name)) throw new Error(`SUBLET_TEST_REQUIRE demands ${name}: ${reason}`);
+  // Past vitest's capture of the console, so that the line stands alone.
+  writeSync(STDERR, `skipped: ${name} — ${reason}\n`);
+  return false;
+}
+
+export interface TestUser {
+  readonly uid: number;
+  readonly gid: number;
+  /** Put before a command's words to run it as this user. */
+  readonly prefix: readonly string[];
+}
+
+/** An ordinary user to run as: the present one, or for root an id that owns nothing. */
+export function ordinaryUser(): TestUser {
+  const uid = process.getuid?.() ?? 0;
+  const gid = process.getgid?.() ?? 0;
+  if (uid !== 0) return { uid, gid, prefix: [] };
+  const id = 65_533;
+  return { uid: id, gid: id, prefix: ['setpriv', `--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--'] };
+}
+
+/** A Docker engine for tests: its own variable, so that a developer's engine is not used by surprise. */
+export function dockerHost(): string | undefined {
+  return process.env['SUBLET_TEST_DOCKER_HOST'];
+}
+
+function requiredNames(): readonly string[] {
+  return (process.env['SUBLET_TEST_REQUIRE'] ?? '').split(',').map((name) => name.trim());
+}
+
+const PROBES: Readonly<Record<RequirementName, RequirementProbe>> = {
+  namespace: () => failure(['unshare', '--user', '--map-root-user', '--mount', '--pid', '--net', '--fork', 'true']),
+  user: async () => {
+    const { prefix } = ordinaryUser();
+    const unshare = await failure([...prefix, 'unshare', '--user', '--map-root-user', 'true']);
+    const source = `await import(${JSON.stringify(import.meta.url)})`;
+    return unshare ?? failure([...prefix, process.execPath, '--import', 'tsx', '--input-type=module', '-e', source]);
+  },
+  bwrap: () => failure(['bwrap', '--ro-bind', '/', '/', 'true']),
+  tmux: () => failure(['tmux', '-V']),
+  pasta: () => failure(['pasta', '--version']),
+  docker: async () => {
+    const host = dockerHost();
+    if (host === undefined) return 'SUBLET_TEST_DOCKER_HOST names no engine';
+    return failure(['docker', '--host', host, 'version']);
+  },
+};
+
+async function failure([command = '', ...args]: readonly string[]): Promise<string | undefined> {
+  try {
+    await run(command, args, { timeout: 20_000 });
+    return undefined;
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    return (stderr?.trim() || message).split('\n').at(-1);
+  }
+}
