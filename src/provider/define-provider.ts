@@ -24,6 +24,8 @@ export interface ProviderOptionField {
   readonly type: 'string' | 'number' | 'boolean' | 'strings';
   readonly description: string;
   readonly default?: string | number | boolean | undefined;
+  /** Makes it a secret: the variable that holds it when the profile does not. Read by `secret(name)`; never in `options`. */
+  readonly secret?: string | undefined;
 }
 
 export interface ProviderModule {

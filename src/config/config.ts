@@ -1,0 +1,123 @@
+/** The configuration of one installation: profiles, environment, keys and defaults behind one object. */
+import type { SandboxOptions } from '../core/api.ts';
+import type { SandboxKind } from '../core/session-key.ts';
+import { readConfigEnv, setConfigEnv, type ConfigEnv } from './config-env.ts';
+import { EnvValues } from './env-values.ts';
+import { Explanation, type ExplainRow } from './explanation.ts';
+import { homePaths, type Environment, type HomePaths } from './home.ts';
+import type { Profile } from './profile.ts';
+import { ProfileFiles, type ProfileSummary } from './profile-files.ts';
+import type { ProviderCatalog } from './provider-catalog.ts';
+import { resolveSandbox, type ResolvedConfig, type ResolveFacts, type ResolveSources } from './resolve-sandbox.ts';
+import { resolveSecret } from './resolve-secret.ts';
+import { chooseSandbox } from './sandbox-name.ts';
+
+export interface ConfigPorts {
+  readonly providers: ProviderCatalog;
+  /** The first provider that may be chosen by itself and works on this machine. Must be cheap when asked again. */
+  readonly automaticProvider: () => Promise<string | undefined>;
+  /** Gets each warning once. It never holds a secret. */
+  readonly warn?: ((message: string) => void) | undefined;
+  readonly env?: Environment | undefined;
+  readonly home?: HomePaths | undefined;
+  readonly now?: (() => number) | undefined;
+}
+
+export interface ProviderSettings {
+  /** The profile's section with the provider's defaults; never a secret. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** By variable name: the profile's field, the environment, then `config.env`. */
+  secret(name: string): string | undefined;
+}
+
+export interface Config {
+  readonly home: HomePaths;
+  resolve(options: SandboxOptions, facts: ResolveFacts): Promise<ResolvedConfig>;
+  /** What an adapter is opened with. A profile whose file is gone, or is for another provider now, counts as empty. */
+  providerSettings(provider: string, profile: string): Promise<ProviderSettings>;
+  /** Every value a call with these options would get, and where it came from. */
+  explain(options?: SandboxOptions, kind?: SandboxKind): Promise<readonly ExplainRow[]>;
+  profiles(): Promise<readonly ProfileSummary[]>;
+  /** Names of the keys in `config.env`. */
+  keys(): Promise<readonly string[]>;
+  /** Writes a key to `config.env`, or removes it. */
+  setKey(name: string, value: string | undefined): Promise<void>;
+}
+
+export function createConfig(ports: ConfigPorts): Config {
+  const env = ports.env ?? process.env;
+  const home = ports.home ?? homePaths(env);
+  const warn = once(ports.warn ?? (() => {}));
+  const profiles = new ProfileFiles({
+    directory: home.profilesDir,
+    providers: ports.providers,
+    warn,
+    now: ports.now ?? Date.now,
+  });
+  const sources: ResolveSources = { ...ports, env, profiles, envValues: new EnvValues(env, warn) };
+  const readKeys = (): Promise<ConfigEnv> => readConfigEnv(home, warn);
+
+  return {
+    home,
+    resolve: (options, facts) => resolveSandbox(options, facts, sources),
+    providerSettings: async (provider, profileName) => {
+      const loaded = await profiles.load(profileName);
+      const profile = loaded?.provider === provider ? loaded : undefined;
+      const configEnv = await readKeys();
+      return {
+        options: await optionsOf(provider, profile, ports.providers),
+        secret: (name) => resolveSecret(name, { profile, env, configEnv })?.value.reveal(),
+      };
+    },
+    explain: async (options = {}, kind = 'execution') => {
+      const { explanation } = await resolveSandbox(options, { kind }, sources);
+      const { provider, profile } = await chooseSandbox({ sandbox: options.sandbox }, sources);
+      return [...explanation, ...(await explainSecrets(provider, profile, sources, readKeys))];
+    },
+    profiles: () => profiles.list(),
+    keys: async () => [...(await readKeys()).keys()].toSorted(),
+    setKey: (name, value) => setConfigEnv(home, name, value),
+  };
+}
+
+async function optionsOf(
+  provider: string,
+  profile: Profile | undefined,
+  providers: ProviderCatalog,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { options } = await providers.describe(provider);
+  const defaults = Object.entries(options).filter(
+    ([, field]) => field.default !== undefined && field.secret === undefined,
+  );
+  return Object.freeze({
+    ...Object.fromEntries(defaults.map(([name, field]) => [name, field.default])),
+    ...profile?.options,
+  });
+}
+
+async function explainSecrets(
+  provider: string,
+  profile: Profile | undefined,
+  sources: ResolveSources,
+  readKeys: () => Promise<ConfigEnv>,
+): Promise<readonly ExplainRow[]> {
+  const { options } = await sources.providers.describe(provider);
+  const configEnv = await readKeys();
+  const rows = new Explanation();
+  for (const [name, { secret: variable }] of Object.entries(options)) {
+    if (variable === undefined) continue;
+    const found = resolveSecret(variable, { profile, env: sources.env, configEnv });
+    if (found === undefined) rows.add(`${provider}.${name}`, { value: undefined, source: 'default' });
+    else rows.addSecret(`${provider}.${name}`, found.source);
+  }
+  return rows.rows;
+}
+
+function once(warn: (message: string) => void): (message: string) => void {
+  const said = new Set<string>();
+  return (message) => {
+    if (said.has(message)) return;
+    said.add(message);
+    warn(message);
+  };
+}

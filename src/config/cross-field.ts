@@ -1,0 +1,46 @@
+/** Rules between fields. They look at raw values, so that they are reported together with everything else. */
+import { posix } from 'node:path';
+import { isRecord, type Problem } from './problems.ts';
+
+const TWICE: readonly (readonly [string, string])[] = [
+  ['memory', 'memoryBytes'],
+  ['cpus', 'cpuMillis'],
+  ['disk', 'diskBytes'],
+];
+
+/** For the fields of a profile. */
+export function crossFieldProblems(fields: Readonly<Record<string, unknown>>): readonly Problem[] {
+  return [...unreachableIdle(fields, ''), ...limitsTwice(fields['limits']), ...targetsTwice(fields['mounts'])];
+}
+
+/** A sandbox that is destroyed for its age before it can ever be idle long enough: one of the two is a mistake. */
+export function unreachableIdle(policy: Readonly<Record<string, unknown>>, prefix: string): readonly Problem[] {
+  const { autoStopMinutes: idle, autoDeleteMinutes: age } = policy;
+  if (typeof idle !== 'number' || typeof age !== 'number' || age <= 0 || idle <= age) return [];
+  return [
+    { path: `${prefix}autoStopMinutes`, message: 'must not exceed autoDeleteMinutes: it would never be reached' },
+  ];
+}
+
+/** Two mounts at one place: the second would hide the first. */
+export function targetsTwice(mounts: unknown): readonly Problem[] {
+  if (!Array.isArray(mounts)) return [];
+  const seen = new Set<string>();
+  return mounts.flatMap((mount: unknown, index): Problem[] => {
+    if (!isRecord(mount) || typeof mount['target'] !== 'string') return [];
+    const target = posix.resolve('/', mount['target']);
+    if (!seen.has(target)) {
+      seen.add(target);
+      return [];
+    }
+    return [{ path: `mounts.${index}.target`, message: 'another mount has the same target' }];
+  });
+}
+
+function limitsTwice(limits: unknown): readonly Problem[] {
+  if (!isRecord(limits)) return [];
+  return TWICE.filter(([a, b]) => limits[a] !== undefined && limits[b] !== undefined).map(([a, b]) => ({
+    path: `limits.${a}`,
+    message: `says the same as "${b}"; keep one`,
+  }));
+}

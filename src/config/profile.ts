@@ -1,0 +1,30 @@
+/** A profile file, validated and frozen. */
+import type { NetworkLevel } from '../core/network.ts';
+import type { LifecyclePolicy } from '../core/policy.ts';
+import type { SandboxKind } from '../core/session-key.ts';
+import type { Limits, Mount } from '../core/spec.ts';
+import type { Secret } from './secret.ts';
+
+export interface Profile {
+  /** What `--sandbox` takes: the file's name without `.json`. */
+  readonly name: string;
+  readonly file: string;
+  readonly provider: string;
+  readonly kind: SandboxKind | undefined;
+  readonly image: string | undefined;
+  readonly network: NetworkLevel | undefined;
+  readonly env: Readonly<Record<string, Secret>>;
+  readonly limits: Limits;
+  readonly mounts: readonly Mount[];
+  readonly contextId: string | undefined;
+  readonly policy: Partial<LifecyclePolicy>;
+  /** The section named after the provider, without its secrets and without defaults. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** The section's secrets, by the variable that could hold them instead. */
+  readonly secrets: Readonly<Record<string, Secret>>;
+}
+
+/** What a profile may be called. It becomes a file name, so it cannot be a path. */
+export function isProfileName(name: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(name);
+}
