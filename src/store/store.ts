@@ -6,6 +6,9 @@ import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { SandboxState } from '../core/states.ts';
 import type { BoundSession, Counter, OwnerRecord, SandboxRecord, SessionRecord } from './records.ts';
 
+/** What every query returns at most unless told otherwise. */
+export const DEFAULT_LIMIT = 1000;
+
 export type NewSandbox = Omit<SandboxRecord, 'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt'>;
 export type NewSession = Omit<SessionRecord, 'version' | 'sandboxId'>;
 

@@ -1,0 +1,261 @@
+/** The store in plain maps: the contract's semantics without a disk, for tests. */
+import type { EventFilter, NewEvent, SubletEvent } from '../../core/events.ts';
+import type { OwnerId, SandboxId } from '../../core/ids.ts';
+import type { NetworkLevel } from '../../core/network.ts';
+import type { SandboxKind, SessionKey } from '../../core/session-key.ts';
+import {
+  boundEvent,
+  creatingEvent,
+  movedEvent,
+  movedSandbox,
+  newBinding,
+  newSandbox,
+  patchedSandbox,
+  removedEvent,
+  replacedBinding,
+  replacedEvent,
+  tightenedBinding,
+  tightenedEvent,
+  touchedSandbox,
+} from '../../store/changes.ts';
+import type { BoundSession, OwnerRecord, SandboxRecord, SessionRecord } from '../../store/records.ts';
+import { checkKey, duplicateSandbox, storeClosed } from '../../store/refusals.ts';
+import type {
+  Activity,
+  CounterRow,
+  Move,
+  NewSandbox,
+  NewSession,
+  SandboxPatch,
+  SandboxQuery,
+  Store,
+} from '../../store/store.ts';
+import { DEFAULT_LIMIT } from '../../store/store.ts';
+import { frozen } from './frozen.ts';
+import type { Tables } from './tables.ts';
+import { emptyTables } from './tables.ts';
+import { countByKind, matches, newestFirst, overdueFirst } from './select.ts';
+
+export function createMemoryStore(): MemoryStore {
+  return new MemoryStore(emptyTables());
+}
+
+export class MemoryStore implements Store {
+  readonly #tables: Tables;
+  #closed = false;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  /** Another handle on the same rows, as a second process would have. Closing one leaves the other open. */
+  openAgain(): MemoryStore {
+    return new MemoryStore(this.#tables);
+  }
+
+  async installation(): Promise<string> {
+    return this.#open().installation;
+  }
+
+  async putOwner(owner: OwnerRecord): Promise<void> {
+    this.#open().owners.set(owner.id, frozen(owner));
+  }
+
+  async getOwner(id: OwnerId): Promise<OwnerRecord | undefined> {
+    return this.#open().owners.get(id);
+  }
+
+  async listOwners(): Promise<readonly OwnerRecord[]> {
+    return [...this.#open().owners.values()];
+  }
+
+  async removeOwner(id: OwnerId): Promise<void> {
+    this.#open().owners.delete(id);
+  }
+
+  async insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord> {
+    return this.#insert(newSandbox(sandbox));
+  }
+
+  async getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
+    return this.#open().sandboxes.get(id);
+  }
+
+  async findSandboxes(query: SandboxQuery): Promise<readonly SandboxRecord[]> {
+    return [...this.#open().sandboxes.values()]
+      .filter((sandbox) => matches(sandbox, query))
+      .toSorted(query.dueBy === undefined ? newestFirst : overdueFirst)
+      .slice(0, query.limit ?? DEFAULT_LIMIT);
+  }
+
+  async countSandboxes(
+    query: Pick<SandboxQuery, 'states' | 'provider' | 'ephemeral'>,
+  ): Promise<Readonly<Record<SandboxKind, number>>> {
+    return countByKind([...this.#open().sandboxes.values()].filter((sandbox) => matches(sandbox, query)));
+  }
+
+  async moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined> {
+    const before = this.#open().sandboxes.get(id);
+    const after = before && movedSandbox(before, move);
+    if (after === undefined) return undefined;
+    this.#append(movedEvent(after, move));
+    return this.#keep(after);
+  }
+
+  async patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined> {
+    const before = this.#open().sandboxes.get(id);
+    const after = before && patchedSandbox(before, patch, version);
+    return after && this.#keep(after);
+  }
+
+  async touch(activities: readonly Activity[]): Promise<void> {
+    for (const activity of activities) {
+      const before = this.#open().sandboxes.get(activity.sandboxId);
+      const after = before && touchedSandbox(before, activity);
+      if (after !== undefined) this.#keep(after);
+    }
+  }
+
+  async pruneSandboxes(before: number): Promise<number> {
+    const { sandboxes, sessions } = this.#open();
+    const bound = new Set([...sessions.values()].map((session) => session.sandboxId));
+    const old = [...sandboxes.values()].filter(
+      ({ id, state, stateAt }) => (state === 'destroyed' || state === 'lost') && stateAt < before && !bound.has(id),
+    );
+    for (const { id } of old) sandboxes.delete(id);
+    return old.length;
+  }
+
+  async getSession(key: SessionKey): Promise<BoundSession | undefined> {
+    checkKey(key);
+    return this.#bound(this.#open().sessions.get(key));
+  }
+
+  async listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
+    return [...this.#open().sessions.values()]
+      .toSorted(newestFirst)
+      .slice(0, limit)
+      .flatMap((session) => this.#bound(session) ?? []);
+  }
+
+  async claimSession(
+    session: NewSession,
+    sandbox: NewSandbox,
+  ): Promise<{ readonly won: boolean; readonly bound: BoundSession }> {
+    checkKey(session.key);
+    const present = this.#bound(this.#open().sessions.get(session.key));
+    if (present !== undefined) return { won: false, bound: present };
+    const bound = newBinding(session, sandbox);
+    return { won: true, bound: this.#bind(bound, boundEvent(bound)) };
+  }
+
+  async replaceSandbox(
+    key: SessionKey,
+    expected: SandboxId,
+    sandbox: NewSandbox,
+  ): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }> {
+    checkKey(key);
+    const session = this.#open().sessions.get(key);
+    if (session?.sandboxId !== expected) return { won: false, bound: this.#bound(session) };
+    const bound = replacedBinding(session, sandbox);
+    return { won: true, bound: this.#bind(bound, replacedEvent(bound, expected)) };
+  }
+
+  async tightenSession(
+    key: SessionKey,
+    level: NetworkLevel,
+    reason: string,
+    at: number,
+  ): Promise<BoundSession | undefined> {
+    checkKey(key);
+    const before = this.#bound(this.#open().sessions.get(key));
+    const after = before && tightenedBinding(before, level, reason);
+    if (before === undefined || after === undefined) return before;
+    this.#append(tightenedEvent(before, after, reason, at));
+    return { session: this.#keepSession(after.session), sandbox: this.#keep(after.sandbox) };
+  }
+
+  async removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean> {
+    checkKey(key);
+    const { sessions } = this.#open();
+    if (sessions.get(key)?.sandboxId !== sandboxId) return false;
+    sessions.delete(key);
+    this.#append(removedEvent(key, sandboxId, cause, at));
+    return true;
+  }
+
+  async appendEvents(events: readonly NewEvent[]): Promise<void> {
+    this.#open();
+    for (const event of events) this.#append(event);
+  }
+
+  async listEvents(filter: EventFilter): Promise<readonly SubletEvent[]> {
+    const events = this.#open().events.filter(
+      (event) =>
+        (filter.sandboxId === undefined || event.sandboxId === filter.sandboxId) &&
+        (filter.sessionKey === undefined || event.sessionKey === filter.sessionKey) &&
+        event.seq > (filter.after ?? 0),
+    );
+    return (filter.descending === true ? events.toReversed() : events).slice(0, filter.limit ?? DEFAULT_LIMIT);
+  }
+
+  async pruneEvents(keepNewest: number): Promise<number> {
+    const { events } = this.#open();
+    return events.splice(0, Math.max(0, events.length - keepNewest)).length;
+  }
+
+  async addToCounters(rows: readonly CounterRow[]): Promise<void> {
+    const { counters } = this.#open();
+    for (const row of rows) {
+      const name = `${row.kind} ${row.name}`;
+      counters.set(name, frozen({ ...row, value: row.value + (counters.get(name)?.value ?? 0) }));
+    }
+  }
+
+  async counters(): Promise<readonly CounterRow[]> {
+    return [...this.#open().counters.values()];
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #open(): Tables {
+    if (this.#closed) throw storeClosed();
+    return this.#tables;
+  }
+
+  #insert(sandbox: SandboxRecord): SandboxRecord {
+    if (this.#open().sandboxes.has(sandbox.id)) throw duplicateSandbox(sandbox.id);
+    this.#append(creatingEvent(sandbox));
+    return this.#keep(sandbox);
+  }
+
+  #bind(bound: BoundSession, event: NewEvent): BoundSession {
+    const sandbox = this.#insert(bound.sandbox);
+    this.#append(event);
+    return { session: this.#keepSession(bound.session), sandbox };
+  }
+
+  #bound(session: SessionRecord | undefined): BoundSession | undefined {
+    const sandbox = session && this.#tables.sandboxes.get(session.sandboxId);
+    return session && sandbox && { session, sandbox };
+  }
+
+  #keep(sandbox: SandboxRecord): SandboxRecord {
+    const kept = frozen(sandbox);
+    this.#tables.sandboxes.set(kept.id, kept);
+    return kept;
+  }
+
+  #keepSession(session: SessionRecord): SessionRecord {
+    const kept = frozen(session);
+    this.#tables.sessions.set(kept.key, kept);
+    return kept;
+  }
+
+  #append(event: NewEvent): void {
+    this.#tables.lastSeq += 1;
+    this.#tables.events.push(frozen({ ...event, seq: this.#tables.lastSeq }));
+  }
+}

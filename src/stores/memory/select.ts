@@ -1,0 +1,30 @@
+/** Queries over rows in memory. */
+import type { SandboxKind } from '../../core/session-key.ts';
+import type { SandboxRecord } from '../../store/records.ts';
+import type { SandboxQuery } from '../../store/store.ts';
+
+export function matches(sandbox: SandboxRecord, query: SandboxQuery): boolean {
+  return (
+    (query.states === undefined || query.states.includes(sandbox.state)) &&
+    (query.provider === undefined || query.provider === sandbox.provider) &&
+    (query.ownerId === undefined || query.ownerId === sandbox.ownerId) &&
+    (query.sessionKey === undefined || query.sessionKey === sandbox.sessionKey) &&
+    (query.idPrefix === undefined || sandbox.id.startsWith(query.idPrefix)) &&
+    (query.ephemeral === undefined || query.ephemeral === sandbox.ephemeral) &&
+    (query.dueBy === undefined || (sandbox.dueAt !== undefined && sandbox.dueAt <= query.dueBy))
+  );
+}
+
+export function newestFirst(a: { readonly createdAt: number }, b: { readonly createdAt: number }): number {
+  return b.createdAt - a.createdAt;
+}
+
+export function overdueFirst(a: SandboxRecord, b: SandboxRecord): number {
+  return (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity);
+}
+
+export function countByKind(sandboxes: readonly SandboxRecord[]): Readonly<Record<SandboxKind, number>> {
+  const counts: Record<SandboxKind, number> = { execution: 0, app: 0, desktop: 0 };
+  for (const { kind } of sandboxes) counts[kind] += 1;
+  return counts;
+}

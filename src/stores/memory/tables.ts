@@ -1,0 +1,30 @@
+/** The memory store's rows. Every value is frozen. */
+import type { SubletEvent } from '../../core/events.ts';
+import type { OwnerId, SandboxId } from '../../core/ids.ts';
+import { newId } from '../../core/ids.ts';
+import type { SessionKey } from '../../core/session-key.ts';
+import type { OwnerRecord, SandboxRecord, SessionRecord } from '../../store/records.ts';
+import type { CounterRow } from '../../store/store.ts';
+
+export interface Tables {
+  readonly installation: string;
+  readonly owners: Map<OwnerId, OwnerRecord>;
+  readonly sandboxes: Map<SandboxId, SandboxRecord>;
+  readonly sessions: Map<SessionKey, SessionRecord>;
+  readonly events: SubletEvent[];
+  /** Outlives pruned events: a number is never given twice. */
+  lastSeq: number;
+  readonly counters: Map<string, CounterRow>;
+}
+
+export function emptyTables(): Tables {
+  return {
+    installation: newId('ins'),
+    owners: new Map(),
+    sandboxes: new Map(),
+    sessions: new Map(),
+    events: [],
+    lastSeq: 0,
+    counters: new Map(),
+  };
+}

@@ -1,0 +1,109 @@
+/** One connection: cached statements, short transactions, and waiting for other processes without blocking this one. */
+import type { Clock } from '../../core/clock.ts';
+import { sleep } from '../../core/clock.ts';
+import { storeClosed } from '../../store/refusals.ts';
+import type { Database, Statement } from './driver.ts';
+import { busyStore, isBusy, toStoreError } from './sqlite-errors.ts';
+
+/** Long enough for another process's transaction, short enough not to be felt: it blocks the thread. */
+export const BUSY_TIMEOUT_MS = 5;
+const GIVE_UP_AFTER_MS = 10_000;
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 50;
+
+export class Connection {
+  readonly path: string;
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #statements = new Map<string, Statement>();
+  #waiting: Promise<unknown> | undefined;
+  #closed = false;
+
+  constructor(path: string, database: Database, clock: Clock) {
+    this.path = path;
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** The statement for this text, compiled once. */
+  statement(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql);
+  }
+
+  /** Runs statements that only read, or a single one that writes. */
+  run<T>(body: () => T): Promise<T> {
+    return this.#attempt(body);
+  }
+
+  /** Runs `body` in one transaction that holds the write lock from the start; what throws leaves nothing behind. */
+  transaction<T>(body: () => T): Promise<T> {
+    return this.#attempt(() => this.#inTransaction(body));
+  }
+
+  /** Twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  async #attempt<T>(body: () => T): Promise<T> {
+    if (this.#closed) throw storeClosed();
+    if (this.#waiting !== undefined) return this.#queue(body);
+    try {
+      return body();
+    } catch (cause) {
+      if (!isBusy(cause)) throw toStoreError(cause, this.path);
+    }
+    return this.#queue(body);
+  }
+
+  // One call at a time asks for the lock: a hundred that wait do not block the thread a hundred times as long.
+  #queue<T>(body: () => T): Promise<T> {
+    const startedAt = this.#clock.now();
+    const turn = (this.#waiting ?? Promise.resolve()).then(() => this.#retry(body, startedAt));
+    const settled = turn
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#waiting === settled) this.#waiting = undefined;
+      });
+    this.#waiting = settled;
+    return turn;
+  }
+
+  async #retry<T>(body: () => T, startedAt: number): Promise<T> {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      if (this.#closed) throw storeClosed();
+      try {
+        return body();
+      } catch (cause) {
+        if (!isBusy(cause)) throw toStoreError(cause, this.path);
+        const waitedMs = this.#clock.now() - startedAt;
+        if (waitedMs >= GIVE_UP_AFTER_MS) throw busyStore(this.path, waitedMs, cause);
+      }
+      await sleep(this.#clock, pauseMs * (0.5 + Math.random() / 2));
+    }
+  }
+
+  #inTransaction<T>(body: () => T): T {
+    this.statement('begin immediate').run();
+    try {
+      const result = body();
+      this.statement('commit').run();
+      return result;
+    } catch (cause) {
+      if (this.#database.isTransaction) this.#database.exec('rollback');
+      throw cause;
+    }
+  }
+}

@@ -1,0 +1,3 @@
+/** Public: the SQLite store. */
+export type { SqliteStoreOptions } from './open-sqlite-store.ts';
+export { openSqliteStore } from './open-sqlite-store.ts';

@@ -1,0 +1,63 @@
+/** Opens the SQLite store at a path, and makes it on first use: readable by its user alone. */
+import { mkdir, open } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Clock } from '../../core/clock.ts';
+import type { Store } from '../../store/store.ts';
+import { BUSY_TIMEOUT_MS, Connection } from './connection.ts';
+import type { Database } from './driver.ts';
+import { openDatabase } from './driver.ts';
+import { prepareSchema } from './schema.ts';
+import { isCannotOpen, toStoreError } from './sqlite-errors.ts';
+import { SqliteStore } from './sqlite-store.ts';
+
+export interface SqliteStoreOptions {
+  readonly path: string;
+  /** Times the waiting for other processes. */
+  readonly clock?: Clock | undefined;
+}
+
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const path = resolve(options.path);
+  const connection = new Connection(path, await openFile(path), options.clock ?? systemClock);
+  try {
+    await connection.run(() => connection.exec('pragma synchronous = normal'));
+    await prepareSchema(connection);
+    return new SqliteStore(connection);
+  } catch (cause) {
+    connection.close();
+    throw cause;
+  }
+}
+
+// A file that is there, as on almost every start, costs no file operation of ours.
+async function openFile(path: string): Promise<Database> {
+  try {
+    return await openExisting(path).catch(async (cause: unknown) => {
+      if (!isCannotOpen(cause)) throw cause;
+      await createFile(path);
+      return openExisting(path);
+    });
+  } catch (cause) {
+    throw toStoreError(cause, path);
+  }
+}
+
+// As a URL, because only that form can say "never create": SQLite would make the file readable by everyone.
+function openExisting(path: string): Promise<Database> {
+  return openDatabase(`${pathToFileURL(path).href}?mode=rw`, BUSY_TIMEOUT_MS);
+}
+
+async function createFile(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(path, 'a', 0o600);
+  await file.close();
+}
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  schedule(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
