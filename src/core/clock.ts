@@ -14,14 +14,16 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
       reject(signal.reason as Error);
       return;
     }
-    const cancel = clock.schedule(ms, () => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    });
+    // Listening before scheduling, because a clock may call back at once.
+    let cancel = (): void => {};
     const onAbort = (): void => {
       cancel();
       reject(signal?.reason as Error);
     };
     signal?.addEventListener('abort', onAbort, { once: true });
+    cancel = clock.schedule(ms, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
   });
 }

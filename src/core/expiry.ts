@@ -28,15 +28,20 @@ export function dueAction(facts: ExpiryFacts, busy: boolean, now: number): DueAc
   return undefined;
 }
 
+// Before it is made the create's own timeout counts; once it is being destroyed or gone, nothing is left to limit.
+function isLimited(state: SandboxState): boolean {
+  return state === 'running' || state === 'paused' || state === 'stopped';
+}
+
 function deadline(facts: ExpiryFacts): number | undefined {
   const { autoDeleteMinutes } = facts.policy;
-  return autoDeleteMinutes > 0 ? facts.createdAt + autoDeleteMinutes * MINUTE_MS : undefined;
+  return autoDeleteMinutes > 0 && isLimited(facts.state) ? facts.createdAt + autoDeleteMinutes * MINUTE_MS : undefined;
 }
 
 // A paused or stopped sandbox has already had its idle action, unless that action is to destroy it.
 function idleLimit(facts: ExpiryFacts): number | undefined {
   const { autoStopMinutes, idleAction } = facts.policy;
-  if (autoStopMinutes <= 0) return undefined;
+  if (autoStopMinutes <= 0 || !isLimited(facts.state)) return undefined;
   if (facts.state !== 'running' && idleAction !== 'destroy') return undefined;
   return facts.lastActiveAt + autoStopMinutes * MINUTE_MS;
 }

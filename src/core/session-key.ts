@@ -32,7 +32,9 @@ export function sessionKey(
   });
 }
 
+/** USAGE when the kind is none: an unknown one could hold a separator. */
 export function formatSessionKey(parts: SessionKeyParts): SessionKey {
+  if (!isKind(parts.kind)) throw badKey(parts.kind);
   return `${parts.kind}:${escapePart(parts.user)}:${escapePart(parts.task)}`;
 }
 
@@ -53,13 +55,21 @@ function isKind(text: string): text is SandboxKind {
   return (SANDBOX_KINDS as readonly string[]).includes(text);
 }
 
-// Percent first, so that unescaping is exact.
+// Percent first, so that unescaping is exact. Control characters and lone surrogates have no faithful form in a
+// terminal or in UTF-8, where different ones would become the same key.
 function escapePart(part: string): string {
-  return part.replaceAll('%', '%25').replaceAll(':', '%3A');
+  return part.replaceAll('%', '%25').replaceAll(':', '%3A').replace(UNPRINTABLE, toCodeUnit);
 }
 
 function unescapePart(part: string): string {
-  return part.replaceAll('%3A', ':').replaceAll('%3a', ':').replaceAll('%25', '%');
+  return part.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex.replace(/u/i, ''), 16)));
+}
+
+const UNPRINTABLE = /[\p{Cc}\p{Cs}]/gu;
+const ESCAPE = /%(25|3a|u[0-9a-f]{4})/gi;
+
+function toCodeUnit(character: string): string {
+  return `%u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 function badKey(text: string): SubletError {
