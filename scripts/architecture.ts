@@ -20,8 +20,9 @@ interface FolderRule {
 export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   core: { imports: [] },
   provider: { imports: ['core'] },
+  'provider/posix': { imports: ['core', 'provider'], builtins: 'all' },
   store: { imports: ['core'] },
-  providers: { imports: ['core', 'provider'], builtins: 'all', npm: ['@lydell/node-pty'] },
+  providers: { imports: ['core', 'provider', 'provider/posix'], builtins: 'all', npm: ['@lydell/node-pty'] },
   stores: { imports: ['core', 'store'], builtins: 'all', npm: ['@photostructure/sqlite'] },
   telemetry: { imports: ['core'], builtins: 'all', npm: ['pino'] },
   config: { imports: ['core'], types: ['provider'], builtins: 'all', npm: ['zod'] },
@@ -90,7 +91,7 @@ function isBarrel(file: string): boolean {
 }
 
 function importViolations(file: string, text: string, sources: Sources, edges: Edge[]): string[] {
-  return scanImports(text).flatMap(({ specifier, typeOnly, line }) => {
+  return scanImports(text).flatMap(({ specifier, typeOnly, late, line }) => {
     const complain = (what: string): string[] => [`${file}:${line}: ${what}`];
     if (specifier === undefined) return complain('imports a computed specifier, which nothing can check');
     if (!specifier.startsWith('.'))
@@ -98,7 +99,7 @@ function importViolations(file: string, text: string, sources: Sources, edges: E
     const target = path.posix.normalize(path.posix.join(path.posix.dirname(file), specifier));
     if (!sources.has(target)) return complain(`imports ${specifier}, which is not a file of src`);
     if (isTest(target)) return complain(`imports the test ${target}`);
-    edges.push({ from: file, to: target });
+    if (!late) edges.push({ from: file, to: target });
     return targetAllowed(file, target, typeOnly) ? [] : complain(`may not import ${target}`);
   });
 }
@@ -123,12 +124,12 @@ function targetAllowed(file: string, target: string, typeOnly: boolean): boolean
   return rule?.imports.includes(wanted) === true || (typeOnly && rule?.types?.includes(wanted) === true);
 }
 
-/** The top folder and, below an adapter folder, the adapter. */
+/** The folder as the table names it and, below an adapter folder, the adapter. */
 function folderOf(file: string): readonly [folder: string | undefined, adapter: string | undefined] {
-  const parts = file.split('/');
-  if (parts.length === 1) return [undefined, undefined];
-  const [folder, adapter] = parts;
-  return [folder, folder !== undefined && ADAPTER_FOLDERS.includes(folder) && parts.length > 2 ? adapter : undefined];
+  const [top, second, ...deeper] = file.split('/');
+  if (top === undefined || second === undefined) return [undefined, undefined];
+  if (`${top}/${second}` in IMPORT_TABLE) return [`${top}/${second}`, undefined];
+  return [top, ADAPTER_FOLDERS.includes(top) && deeper.length > 0 ? second : undefined];
 }
 
 function isTest(file: string): boolean {

@@ -4,6 +4,8 @@ export interface ImportSite {
   /** undefined for `import(expression)`, which nothing can check. */
   readonly specifier: string | undefined;
   readonly typeOnly: boolean;
+  /** Loaded when the code gets there, not with the module. */
+  readonly late: boolean;
   readonly line: number;
 }
 
@@ -21,14 +23,14 @@ export function scanImports(source: string): readonly ImportSite[] {
       const argument = tokens[index + 2];
       const typeOnly = previous?.text === ':' || previous?.text === 'typeof';
       const specifier = argument?.kind === 'string' ? argument.text : undefined;
-      sites.push({ specifier, typeOnly, line: lineAt(source, token.at) });
+      sites.push({ specifier, typeOnly, late: true, line: lineAt(source, token.at) });
     } else if (token.text === 'import' && next?.kind === 'string') {
-      sites.push({ specifier: next.text, typeOnly: false, line: lineAt(source, token.at) });
+      sites.push({ specifier: next.text, typeOnly: false, late: false, line: lineAt(source, token.at) });
     } else if (token.text === 'from' && next?.kind === 'string') {
       const keyword = statementStart(tokens, index);
       if (keyword === undefined) continue;
       const typeOnly = tokens[keyword + 1]?.text === 'type' && tokens[keyword + 2]?.text !== 'from';
-      sites.push({ specifier: next.text, typeOnly, line: lineAt(source, token.at) });
+      sites.push({ specifier: next.text, typeOnly, late: false, line: lineAt(source, token.at) });
     }
   }
   return sites;

@@ -105,6 +105,10 @@ describe('the checker', () => {
       },
     ],
     ['a provider imports within its folder', { 'providers/a/a.ts': `import './b.ts';`, 'providers/a/b.ts': '' }],
+    [
+      'a module is loaded late by one it imports',
+      { 'cli/a.ts': `const b = () => import('./b.ts');`, 'cli/b.ts': `import './a.ts';` },
+    ],
     ['a test imports what it needs', { 'core/a.test.ts': `import { it } from 'vitest'; import '../store/b.ts';` }],
   ])('allows that %s', (_fact, files) => {
     expect(findViolations(toSources(files))).toEqual([]);
@@ -128,14 +132,14 @@ describe('scanImports', () => {
       await import(path);
     `;
     expect(scanImports(source)).toEqual([
-      { specifier: '1', typeOnly: false, line: 4 },
-      { specifier: '2', typeOnly: true, line: 5 },
-      { specifier: '3', typeOnly: false, line: 6 },
-      { specifier: '4', typeOnly: false, line: 7 },
-      { specifier: '5', typeOnly: true, line: 8 },
-      { specifier: '6', typeOnly: false, line: 10 },
-      { specifier: '7', typeOnly: true, line: 11 },
-      { specifier: undefined, typeOnly: false, line: 13 },
+      { specifier: '1', typeOnly: false, late: false, line: 4 },
+      { specifier: '2', typeOnly: true, late: false, line: 5 },
+      { specifier: '3', typeOnly: false, late: false, line: 6 },
+      { specifier: '4', typeOnly: false, late: false, line: 7 },
+      { specifier: '5', typeOnly: true, late: false, line: 8 },
+      { specifier: '6', typeOnly: false, late: true, line: 10 },
+      { specifier: '7', typeOnly: true, late: true, line: 11 },
+      { specifier: undefined, typeOnly: false, late: true, line: 13 },
     ]);
   });
 });
