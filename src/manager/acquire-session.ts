@@ -1,0 +1,193 @@
+/** The slow way to a session's sandbox: claim it, wait for whoever claimed it, wake it, or replace it. */
+import type { SandboxOptions, SessionNotice } from '../core/api.ts';
+import { sleep } from '../core/clock.ts';
+import { SubletError } from '../core/errors.ts';
+import type { SandboxKind, SessionKey } from '../core/session-key.ts';
+import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
+import { destroySandbox } from './destroy-sandbox.ts';
+import type { Engine } from './engine.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
+import { markLost } from './mark-lost.ts';
+import { readySandbox } from './ready-sandbox.ts';
+import { recreateTighter } from './recreate-tighter.ts';
+import { assertSameSandbox, envFor, replacedNotice, tighterThanAskedNotice, wantedAgain } from './session-wants.ts';
+
+export interface SessionRequest {
+  readonly key: SessionKey;
+  readonly kind: SandboxKind;
+  readonly options: SandboxOptions;
+  readonly signal: AbortSignal;
+}
+
+export interface Acquired {
+  readonly session: SessionRecord;
+  readonly live: LiveSandbox;
+  /** This acquire made the sandbox. */
+  readonly created: boolean;
+  readonly notices: readonly SessionNotice[];
+}
+
+const FIRST_POLL_MS = 2;
+const LONGEST_POLL_MS = 50;
+const MAX_ROUNDS = 100;
+
+/** Each round either ends it or found that another process moved on; then it looks again. */
+export async function acquireSession(engine: Engine, request: SessionRequest): Promise<Acquired> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    request.signal.throwIfAborted();
+    const bound = await engine.ports.store.getSession(request.key);
+    const acquired = bound === undefined ? await claim(engine, request) : await use(engine, request, bound);
+    if (acquired !== undefined) return acquired;
+  }
+  throw new SubletError('STATE_CONFLICT', `Session ${request.key} kept changing while it was being acquired.`, {
+    details: { sessionKey: request.key },
+    hint: 'Try again; look for processes that keep destroying it with: sublet events',
+  });
+}
+
+async function claim(engine: Engine, { key, kind, options, signal }: SessionRequest): Promise<Acquired | undefined> {
+  const wanted = await engine.ports.resolve(options, { kind });
+  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause: 'first use of the session' });
+  const { store } = engine.ports;
+  let session: SessionRecord | undefined;
+  const commit = async (row: typeof prepared.plan.row): Promise<SandboxRecord | undefined> => {
+    const claimed = await store.claimSession(
+      {
+        key,
+        kind,
+        profile: wanted.profile,
+        network: wanted.network,
+        privateReason: undefined,
+        createdAt: row.createdAt,
+      },
+      row,
+    );
+    session = claimed.bound.session;
+    return claimed.won ? claimed.bound.sandbox : undefined;
+  };
+  try {
+    const live = await makeSandbox(engine, prepared, commit, signal);
+    return live === undefined || session === undefined ? undefined : { session, live, created: true, notices: [] };
+  } catch (cause) {
+    // A key that never had a sandbox is forgotten; one that did keeps its ratchet, see `replace`.
+    await store.removeSession(key, prepared.plan.row.id, 'its first sandbox could not be made', engine.now());
+    throw cause;
+  }
+}
+
+async function use(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
+  await assertSameSandbox(engine, request.options, bound);
+  const { sandbox } = bound;
+  switch (sandbox.state) {
+    case 'creating':
+      return waitForCreate(engine, request, bound);
+    case 'running':
+    case 'paused':
+    case 'stopped':
+      return reuse(engine, request, bound);
+    case 'lost':
+      return handleLoss(engine, request, bound);
+    case 'destroying':
+    case 'destroyed':
+      return replace(engine, request, bound, `was destroyed (${sandbox.cause})`);
+  }
+}
+
+/** Another process is making it. When its time is over, exactly one of those who wait takes over. */
+async function waitForCreate(
+  engine: Engine,
+  request: SessionRequest,
+  bound: BoundSession,
+): Promise<Acquired | undefined> {
+  const { clock, store } = engine.ports;
+  const { id, dueAt } = bound.sandbox;
+  for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.5, LONGEST_POLL_MS)) {
+    if (dueAt !== undefined && engine.now() >= dueAt) return replace(engine, request, bound, undefined);
+    await sleep(clock, pollMs, request.signal);
+    if ((await store.getSandbox(id))?.state !== 'creating') return undefined;
+  }
+}
+
+async function reuse(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
+  const { sandbox, session } = bound;
+  const readiness = await readySandbox(engine, sandbox, {
+    env: () => envFor(engine, request.options, sandbox),
+    cause: 'used again',
+    signal: request.signal,
+  });
+  switch (readiness.status) {
+    case 'ready': {
+      engine.count(sandbox.kind, 'reused');
+      const notice = tighterThanAskedNotice(request.options, bound, engine.now());
+      return { session, live: readiness.live, created: false, notices: notice === undefined ? [] : [notice] };
+    }
+    case 'changed':
+      return undefined;
+    case 'lost':
+      return handleLoss(engine, request, bound);
+    case 'unsafe': {
+      const wanted = await wantedAgain(engine, request.options, bound);
+      const recreated = await recreateTighter(engine, bound, readiness.live, wanted, request.signal);
+      return (
+        recreated && { session: recreated.session, live: recreated.live, created: true, notices: [recreated.notice] }
+      );
+    }
+  }
+}
+
+/**
+ * A loss is told exactly once. With `onLost: fail` the call that meets it rejects with SANDBOX_LOST and the remains are
+ * destroyed; the next call for the key makes a fresh sandbox and says so in a notice. The key keeps its network level
+ * throughout. `restore` has no snapshots to restore from yet: it behaves as `recreate`, and the notice says so.
+ */
+async function handleLoss(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
+  const { sandbox } = bound;
+  const lost = sandbox.state === 'lost' ? sandbox : await markLost(engine, sandbox);
+  if (lost === undefined) return undefined;
+  if (sandbox.policy.onLost === 'fail') {
+    await destroySandbox(engine, lost, 'lost; its remains are removed').catch(() => {});
+    throw new SubletError(
+      'SANDBOX_LOST',
+      `Sandbox ${sandbox.id} of session ${request.key} is gone, and Sublet did not destroy it.`,
+      {
+        details: { sandboxId: sandbox.id, sessionKey: request.key, provider: sandbox.provider },
+        hint: 'Its files are lost. Ask for the session again to start with a fresh sandbox.',
+      },
+    );
+  }
+  const restore = sandbox.policy.onLost === 'restore' ? ' and there is no snapshot to restore' : '';
+  return replace(engine, request, bound, `was lost by provider "${sandbox.provider}"${restore}`);
+}
+
+/** `what` became of the old one, for the notice; undefined when nobody ever used it. */
+async function replace(
+  engine: Engine,
+  request: SessionRequest,
+  bound: BoundSession,
+  what: string | undefined,
+): Promise<Acquired | undefined> {
+  const { key, kind, signal } = request;
+  const old = bound.sandbox;
+  const wanted = await wantedAgain(engine, request.options, bound);
+  const cause = what === undefined ? `${old.id} was not ready in time` : `${old.id} ${what}`;
+  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause });
+  let session = bound.session;
+  const live = await makeSandbox(
+    engine,
+    prepared,
+    async (row) => {
+      const replaced = await engine.ports.store.replaceSandbox(key, old.id, row);
+      if (!replaced.won || replaced.bound === undefined) return undefined;
+      session = replaced.bound.session;
+      // Also what is said to be gone: a provider that was wrong about it must not keep it.
+      if (old.state !== 'destroyed')
+        engine.inBackground('replaced sandbox not destroyed', destroySandbox(engine, old, 'replaced'));
+      return replaced.bound.sandbox;
+    },
+    signal,
+  );
+  if (live === undefined) return undefined;
+  const notices = what === undefined ? [] : [replacedNotice(old, live.id, engine.now(), what)];
+  return { session, live, created: true, notices };
+}

@@ -1,0 +1,155 @@
+/** The in-process engine: the manager's interface over a store and providers. */
+import type {
+  AgentHandle,
+  CodeLanguage,
+  EphemeralRunOptions,
+  ManagerMetrics,
+  SandboxOptions,
+  Sandboxes,
+  Session,
+  SessionOptions,
+  Sublet,
+  SweepReport,
+} from '../core/api.ts';
+import type { Command, CommandResult } from '../core/commands.ts';
+import type { EventFilter, SubletEvent } from '../core/events.ts';
+import type { SandboxId } from '../core/ids.ts';
+import { flushActivity } from './activity.ts';
+import { closeManager } from './close-manager.ts';
+import { destroySandbox } from './destroy-sandbox.ts';
+import { Engine, describe } from './engine.ts';
+import { runCodeOnce, runOnce, withEphemeral } from './ephemeral.ts';
+import { readMetrics } from './manager-metrics.ts';
+import type { ManagerOptions } from './manager-options.ts';
+import { toManagerConfig } from './manager-options.ts';
+import type { ManagerPorts } from './ports.ts';
+import { repeat } from './repeat.ts';
+import { SandboxManagement } from './sandboxes.ts';
+import { Sessions } from './sessions.ts';
+import { sweepDue } from './sweep.ts';
+
+/** The engine as its own process sees it: with what it holds, for a last word on the way out. */
+export interface Manager extends Sublet {
+  /** Sandboxes this process has in its hands now. */
+  held(): readonly SandboxId[];
+}
+
+const PRUNE_EVERY_MS = 60 * 60_000;
+const KEEP_EVENTS = 10_000;
+const KEEP_DESTROYED_MS = 7 * 24 * 60 * 60_000;
+const DESTROY_AT_ONCE = 16;
+
+/** Writes nothing until something is to be changed, so that reading alone leaves no trace. */
+export async function createManager(ports: ManagerPorts, options: ManagerOptions = {}): Promise<Manager> {
+  return new InProcessManager(new Engine(ports, toManagerConfig(options)));
+}
+
+class InProcessManager implements Manager {
+  readonly sandboxes: Sandboxes;
+  readonly #engine: Engine;
+  readonly #sessions: Sessions;
+  readonly #timers: readonly (() => void)[];
+  #prunedAt: number;
+  #closed: Promise<void> | undefined;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#sessions = new Sessions(engine);
+    this.sandboxes = new SandboxManagement(engine);
+    this.#prunedAt = engine.now();
+    const { clock } = engine.ports;
+    this.#timers = [
+      repeat(clock, engine.config.sweepIntervalMs, () => this.#sweepAndPrune()),
+      repeat(clock, engine.config.touchIntervalMs, () => this.#flush()),
+    ];
+  }
+
+  run(command: Command, options: EphemeralRunOptions = {}): Promise<CommandResult> {
+    return runOnce(this.#engine, command, options);
+  }
+
+  runCode(language: CodeLanguage, code: string, options: EphemeralRunOptions = {}): Promise<CommandResult> {
+    return runCodeOnce(this.#engine, language, code, options);
+  }
+
+  ephemeral<T>(options: SandboxOptions, use: (sandbox: AgentHandle) => Promise<T>): Promise<T> {
+    return withEphemeral(this.#engine, options, use);
+  }
+
+  session(options: SessionOptions = {}): Promise<Session> {
+    return this.#sessions.session(options);
+  }
+
+  /** The keys stay known, with their network levels: the next use of one gets a fresh sandbox and a notice. */
+  async destroyAllSessions(cause = 'all sessions destroyed'): Promise<number> {
+    const engine = this.#engine;
+    engine.assertOpen();
+    const bound = await engine.ports.store.listSessions(Number.MAX_SAFE_INTEGER);
+    const due = bound.filter(({ sandbox }) => sandbox.state !== 'destroyed');
+    let count = 0;
+    for (let from = 0; from < due.length; from += DESTROY_AT_ONCE) {
+      const batch = due
+        .slice(from, from + DESTROY_AT_ONCE)
+        .map(({ sandbox }) => destroySandbox(engine, sandbox, cause).catch(() => undefined));
+      count += (await Promise.all(batch)).filter((destroyed) => destroyed !== undefined).length;
+    }
+    return count;
+  }
+
+  events(filter: EventFilter = {}): Promise<readonly SubletEvent[]> {
+    return this.#engine.ports.store.listEvents(filter);
+  }
+
+  metrics(): Promise<ManagerMetrics> {
+    return readMetrics(this.#engine);
+  }
+
+  sweep(): Promise<SweepReport> {
+    const sweeping = sweepDue(this.#engine);
+    this.#engine.inBackground('sweep failed', sweeping);
+    return sweeping;
+  }
+
+  held(): readonly SandboxId[] {
+    return [...this.#engine.lives.keys()];
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#closeOnce();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #closeOnce(): Promise<void> {
+    for (const stop of this.#timers) stop();
+    return closeManager(this.#engine);
+  }
+
+  async #flush(): Promise<void> {
+    this.#sessions.forgetGone();
+    await this.#logged('activity not written', () => flushActivity(this.#engine));
+  }
+
+  async #sweepAndPrune(): Promise<void> {
+    await this.sweep();
+    const now = this.#engine.now();
+    if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    this.#prunedAt = now;
+    const { store } = this.#engine.ports;
+    await this.#logged('old rows not pruned', async () => {
+      await store.pruneEvents(KEEP_EVENTS);
+      await store.pruneSandboxes(now - KEEP_DESTROYED_MS);
+    });
+  }
+
+  async #logged(what: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (cause) {
+      this.#engine.ports.log.warn({ error: describe(cause) }, what);
+    }
+  }
+}

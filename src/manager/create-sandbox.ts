@@ -1,0 +1,133 @@
+/** Making a sandbox whose intent is on record. It ends as `running`, or as nothing. */
+import { SubletError, toSubletError } from '../core/errors.ts';
+import { dueAt } from '../core/expiry.ts';
+import { violates } from '../core/network.ts';
+import type { SandboxHandle, SandboxProvider } from '../provider/provider.ts';
+import type { SandboxRecord } from '../store/records.ts';
+import { settlesWithin, withDeadline } from './deadline.ts';
+import { finishDestroying } from './destroy-sandbox.ts';
+import type { Engine } from './engine.ts';
+import { describe } from './engine.ts';
+import { LiveSandbox } from './live-sandbox.ts';
+import type { SandboxPlan } from './plan-sandbox.ts';
+
+/**
+ * `intent` is the committed row of `plan`. Rejects with CREATE_TIMEOUT after the policy's `timeoutSeconds`, ABORTED or
+ * CLOSED when the signal or the manager says so, the provider's error otherwise; each time the provider's copy is looked
+ * up by name and destroyed, also one that is finished only after its caller gave up.
+ */
+export async function createSandbox(
+  engine: Engine,
+  provider: SandboxProvider,
+  plan: SandboxPlan,
+  intent: SandboxRecord,
+  signal: AbortSignal | undefined,
+): Promise<LiveSandbox> {
+  let making: Promise<SandboxHandle> | undefined;
+  try {
+    let progress: string | undefined;
+    const onProgress = (message: string): void => {
+      progress = message;
+      engine.config.onProgress({ sandboxId: intent.id, message });
+    };
+    const late = (): SubletError => timeoutError(intent, progress);
+    const deadline = { ms: intent.policy.timeoutSeconds * 1000, late, signals: [signal, engine.closing] };
+    const handle = await withDeadline(engine.ports.clock, deadline, (either) => {
+      making = provider.create({ ...plan.spec, onProgress }, either);
+      return making;
+    });
+    if (violates(handle.network, intent.network)) throw networkError(intent, handle);
+    return await markRunning(engine, intent, handle, plan);
+  } catch (cause) {
+    const error = toSubletError(cause, 'CREATE_FAILED', signal);
+    const undone = abandon(engine, intent, making, error);
+    engine.inBackground('create not undone', undone);
+    await settlesWithin(engine.ports.clock, engine.config.abortGraceMs, undone);
+    throw error;
+  }
+}
+
+async function markRunning(
+  engine: Engine,
+  intent: SandboxRecord,
+  handle: SandboxHandle,
+  plan: SandboxPlan,
+): Promise<LiveSandbox> {
+  const now = engine.now();
+  const running = await engine.ports.store.moveSandbox(intent.id, {
+    to: 'running',
+    at: now,
+    cause: intent.cause,
+    ownerId: engine.ownerId,
+    from: ['creating'],
+    patch: {
+      providerId: handle.ref.providerId,
+      lastActiveAt: now,
+      dueAt: dueAt({ ...intent, state: 'running', lastActiveAt: now }),
+    },
+  });
+  if (running === undefined) {
+    throw new SubletError(
+      'CREATE_FAILED',
+      `Sandbox ${intent.id} was given up on by another process before it was ready.`,
+      {
+        hint: 'Try again; raise timeoutSeconds if creates are this slow.',
+      },
+    );
+  }
+  const live = new LiveSandbox(running, handle, plan.spec.env ?? {}, now);
+  live.lastHealthyAt = now;
+  engine.lives.set(live.id, live);
+  engine.count(running.kind, 'created');
+  return live;
+}
+
+/** The row leaves `creating` at once; the provider's copy goes when the create is over, since only then is there one to find. */
+async function abandon(
+  engine: Engine,
+  intent: SandboxRecord,
+  making: Promise<SandboxHandle> | undefined,
+  error: SubletError,
+): Promise<void> {
+  const now = engine.now();
+  const row = await engine.ports.store.moveSandbox(intent.id, {
+    to: 'destroying',
+    at: now,
+    cause: `not created: ${error.code}`,
+    ownerId: engine.ownerId,
+    from: ['creating', 'running'],
+    patch: { dueAt: now + intent.policy.timeoutSeconds * 1000 },
+  });
+  const handle = await making?.catch(() => undefined);
+  await handle
+    ?.close()
+    .catch((cause: unknown) =>
+      engine.ports.log.debug({ sandboxId: intent.id, error: describe(cause) }, 'handle did not close cleanly'),
+    );
+  // Whoever moved the row on believes the provider's copy is gone; it may be there all the same, finished late.
+  await finishDestroying(engine, row ?? intent).catch(() => {});
+}
+
+function timeoutError(intent: SandboxRecord, progress: string | undefined): SubletError {
+  const seconds = intent.policy.timeoutSeconds;
+  const doing = progress === undefined ? '' : ` Last heard: ${progress}`;
+  return new SubletError(
+    'CREATE_TIMEOUT',
+    `Provider "${intent.provider}" did not finish creating ${intent.id} within ${seconds} s.${doing}`,
+    {
+      details: { provider: intent.provider, sandboxId: intent.id, timeoutSeconds: seconds },
+      hint: 'Raise timeoutSeconds in the profile or the call.',
+    },
+  );
+}
+
+function networkError(intent: SandboxRecord, handle: SandboxHandle): SubletError {
+  return new SubletError(
+    'NETWORK_NOT_ENFORCEABLE',
+    `Provider "${intent.provider}" made ${intent.id} with network "${handle.network}" where "${intent.network}" was asked for.`,
+    {
+      details: { provider: intent.provider, capability: `network-${intent.network}` },
+      hint: 'The sandbox was destroyed. Choose another provider.',
+    },
+  );
+}

@@ -1,0 +1,69 @@
+/** Waiting with an end: work that follows several signals and a clock, and settles even when the work ignores them. */
+import type { Clock } from '../core/clock.ts';
+import type { SubletError } from '../core/errors.ts';
+import { abortedError } from '../core/errors.ts';
+
+export interface Deadline {
+  readonly ms: number;
+  /** The error when time is up. Made late, so that it can say what was being waited for. */
+  readonly late: () => SubletError;
+  readonly signals?: readonly (AbortSignal | undefined)[] | undefined;
+}
+
+/**
+ * Runs `work` with a signal that fires with any of `signals` or after `ms`, and rejects then, whether or not `work` has
+ * noticed. The caller that must know when `work` is really over keeps its promise.
+ */
+export async function withDeadline<T>(
+  clock: Clock,
+  deadline: Deadline,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const timer = new AbortController();
+  const cancel = clock.schedule(deadline.ms, () => timer.abort(deadline.late()));
+  try {
+    return await followSignals([timer.signal, ...(deadline.signals ?? [])], work);
+  } finally {
+    cancel();
+  }
+}
+
+/** As `withDeadline`, with no end in time. Unlike `AbortSignal.any` it leaves nothing on a parent that lives on. */
+export async function followSignals<T>(
+  parents: readonly (AbortSignal | undefined)[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const follow = (event: Event): void => controller.abort(abortedError(event.target as AbortSignal));
+  try {
+    for (const parent of parents) {
+      if (parent?.aborted === true) throw abortedError(parent);
+      parent?.addEventListener('abort', follow, { once: true });
+    }
+    return await untilAborted(work(controller.signal), controller.signal);
+  } finally {
+    for (const parent of parents) parent?.removeEventListener('abort', follow);
+  }
+}
+
+/** The promise, or a rejection as soon as the signal fires. */
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(abortedError(signal));
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+/** True when the promise settled, either way, within `ms`. */
+export function settlesWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = clock.schedule(ms, () => resolve(false));
+    const settled = (): void => {
+      cancel();
+      resolve(true);
+    };
+    promise.then(settled, settled);
+  });
+}

@@ -1,0 +1,71 @@
+/** Getting a sandbox back: the row says so first, the provider follows, and what fails is tried again by the sweep. */
+import type { SandboxState } from '../core/states.ts';
+import { statesBefore } from '../core/states.ts';
+import type { SandboxRecord } from '../store/records.ts';
+import type { Engine } from './engine.ts';
+import { describe } from './engine.ts';
+import { callProvider } from './provider-call.ts';
+import { retryAt } from './retry-at.ts';
+
+export interface DestroyOptions {
+  /** Only this version: someone who used the sandbox in between wins. */
+  readonly version?: number | undefined;
+  readonly from?: readonly SandboxState[] | undefined;
+}
+
+/** A process that began to destroy has this long before another may finish it. */
+const TAKEOVER_MS = 60_000;
+
+/**
+ * Destroys it and returns its row; undefined when `options` no longer hold. Already destroyed is success. When the
+ * provider fails the error is thrown and the row stays `destroying`, due again later.
+ */
+export async function destroySandbox(
+  engine: Engine,
+  record: SandboxRecord,
+  cause: string,
+  options: DestroyOptions = {},
+): Promise<SandboxRecord | undefined> {
+  await engine.register();
+  const { store } = engine.ports;
+  const now = engine.now();
+  const moved = await store.moveSandbox(record.id, {
+    to: 'destroying',
+    at: now,
+    cause,
+    ownerId: engine.ownerId,
+    from: options.from ?? statesBefore('destroying'),
+    version: options.version,
+    patch: { dueAt: now + TAKEOVER_MS },
+  });
+  if (moved !== undefined) return finishDestroying(engine, moved);
+  const present = await store.getSandbox(record.id);
+  if (present?.state === 'destroying' && options.version === undefined) return finishDestroying(engine, present);
+  return present?.state === 'destroyed' ? present : undefined;
+}
+
+/** The second half, for a row that is `destroying`: also what the sweep does again. */
+export async function finishDestroying(engine: Engine, record: SandboxRecord): Promise<SandboxRecord> {
+  const { store, log } = engine.ports;
+  await engine.letGo(record.id);
+  try {
+    await callProvider(engine, record, 'destroy', (provider, ref, signal) => provider.destroy(ref, signal));
+  } catch (cause) {
+    const now = engine.now();
+    await store.patchSandbox(record.id, { dueAt: retryAt(record.stateAt, now, cause) });
+    log.warn(
+      { sandboxId: record.id, provider: record.provider, error: describe(cause) },
+      'sandbox not destroyed; will be tried again',
+    );
+    throw cause;
+  }
+  const destroyed = await store.moveSandbox(record.id, {
+    to: 'destroyed',
+    at: engine.now(),
+    cause: record.cause,
+    ownerId: engine.ownerId,
+    patch: { dueAt: undefined },
+  });
+  if (destroyed !== undefined) engine.count(record.kind, 'cleaned');
+  return destroyed ?? record;
+}

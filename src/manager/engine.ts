@@ -1,0 +1,131 @@
+/** What every part of the manager shares: the ports, who we are, what this process holds and what it is still doing. */
+import { SubletError } from '../core/errors.ts';
+import type { OwnerId, SandboxId } from '../core/ids.ts';
+import { newId } from '../core/ids.ts';
+import type { SandboxKind } from '../core/session-key.ts';
+import type { Counter } from '../store/records.ts';
+import type { CounterRow } from '../store/store.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import type { ManagerConfig } from './manager-options.ts';
+import type { ManagerPorts } from './ports.ts';
+
+export class Engine {
+  readonly ports: ManagerPorts;
+  readonly config: ManagerConfig;
+  readonly ownerId: OwnerId;
+  /** By id: every sandbox this process has a handle on. */
+  readonly lives: Map<SandboxId, LiveSandbox> = new Map();
+  readonly #closing = new AbortController();
+  readonly #background = new Set<Promise<unknown>>();
+  readonly #turns = new Map<SandboxId, Promise<unknown>>();
+  readonly #counts = new Map<string, CounterRow>();
+  #registered: Promise<void> | undefined;
+  #installation: Promise<string> | undefined;
+
+  constructor(ports: ManagerPorts, config: ManagerConfig) {
+    this.ports = ports;
+    this.config = config;
+    this.ownerId = newId('own', config.random);
+  }
+
+  /** Fires when the manager closes: nothing new starts, what is being made is undone. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  get isRegistered(): boolean {
+    return this.#registered !== undefined;
+  }
+
+  now(): number {
+    return this.ports.clock.now();
+  }
+
+  assertOpen(): void {
+    if (this.closing.aborted) throw closedError();
+  }
+
+  beginClosing(): void {
+    this.#closing.abort(closedError());
+  }
+
+  /** Writes the owner row before this process's first change, so that reading alone leaves no trace. */
+  register(): Promise<void> {
+    this.#registered ??= this.#putOwner().catch((cause: unknown) => {
+      this.#registered = undefined;
+      throw cause;
+    });
+    return this.#registered;
+  }
+
+  installation(): Promise<string> {
+    this.#installation ??= this.ports.store.installation();
+    return this.#installation;
+  }
+
+  /** Work that outlives its caller but not the manager: `close` waits for it. A failure is logged, never thrown. */
+  inBackground(what: string, work: Promise<unknown>): void {
+    const tracked = work
+      .catch((cause: unknown) => this.ports.log.warn({ error: describe(cause) }, what))
+      .finally(() => this.#background.delete(tracked));
+    this.#background.add(tracked);
+  }
+
+  /** Everything in the background is over. */
+  async drained(): Promise<void> {
+    while (this.#background.size > 0) await Promise.all(this.#background);
+  }
+
+  /** One at a time for each sandbox, in the order asked. */
+  async exclusively<T>(id: SandboxId, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work, work);
+    const settled = turn
+      .catch(() => {})
+      .finally(() => {
+        if (this.#turns.get(id) === settled) this.#turns.delete(id);
+      });
+    this.#turns.set(id, settled);
+    return turn;
+  }
+
+  /** Counted in memory and written with the next batch. */
+  count(kind: SandboxKind, name: Counter): void {
+    const key = `${kind}:${name}`;
+    this.#counts.set(key, { kind, name, value: (this.#counts.get(key)?.value ?? 0) + 1 });
+  }
+
+  unwrittenCounts(): readonly CounterRow[] {
+    return [...this.#counts.values()];
+  }
+
+  takeCounts(): readonly CounterRow[] {
+    const rows = this.unwrittenCounts();
+    this.#counts.clear();
+    return rows;
+  }
+
+  /** Forgets the handle; the sandbox stays as it is. */
+  async letGo(id: SandboxId): Promise<void> {
+    const live = this.lives.get(id);
+    if (live === undefined) return;
+    this.lives.delete(id);
+    await live.close().catch((cause: unknown) => {
+      this.ports.log.debug({ sandboxId: id, error: describe(cause) }, 'handle did not close cleanly');
+    });
+  }
+
+  async #putOwner(): Promise<void> {
+    const now = this.now();
+    await this.ports.store.putOwner({ ...this.ports.identity, id: this.ownerId, startedAt: now, heartbeatAt: now });
+  }
+}
+
+/** An error as a log field: code and message, never details of a foreign object. */
+export function describe(cause: unknown): string {
+  if (SubletError.is(cause)) return `${cause.code}: ${cause.message}`;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+function closedError(): SubletError {
+  return new SubletError('CLOSED', 'The manager is closed.', { hint: 'Open a new one with open().' });
+}

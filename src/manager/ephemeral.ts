@@ -1,0 +1,82 @@
+/** A sandbox for one purpose: made, used and destroyed, whatever happens in between. */
+import type { AgentHandle, CodeLanguage, EphemeralRunOptions, SandboxOptions } from '../core/api.ts';
+import type { Command, CommandResult, RunOptions } from '../core/commands.ts';
+import { SubletError } from '../core/errors.ts';
+import { createAgentHandle } from './agent-handle.ts';
+import { followSignals } from './deadline.ts';
+import { destroySandbox } from './destroy-sandbox.ts';
+import type { Engine } from './engine.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
+import { runCode } from './run-code.ts';
+import { SandboxHolder } from './sandbox-holder.ts';
+
+export function runOnce(engine: Engine, command: Command, options: EphemeralRunOptions): Promise<CommandResult> {
+  return withEphemeral(engine, options, (sandbox, signal) =>
+    sandbox.commands.run(command, toRunOptions(options, signal)),
+  );
+}
+
+export function runCodeOnce(
+  engine: Engine,
+  language: CodeLanguage,
+  code: string,
+  options: EphemeralRunOptions,
+): Promise<CommandResult> {
+  return withEphemeral(engine, options, (sandbox, signal) =>
+    runCode(sandbox, language, code, toRunOptions(options, signal), true),
+  );
+}
+
+/**
+ * The result of `use`, once the sandbox is destroyed. An abort or a close destroys it under `use`, without waiting for it. A destroy
+ * that fails does not spoil the result: it is logged and tried again by the sweep.
+ */
+export async function withEphemeral<T>(
+  engine: Engine,
+  options: SandboxOptions,
+  use: (sandbox: AgentHandle, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  engine.assertOpen();
+  const using = makeAndUse(engine, options, use);
+  engine.inBackground(
+    'ephemeral run failed',
+    using.catch(() => {}),
+  );
+  return using;
+}
+
+async function makeAndUse<T>(
+  engine: Engine,
+  options: SandboxOptions,
+  use: (sandbox: AgentHandle, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const kind = 'execution';
+  const wanted = await engine.ports.resolve(options, { kind });
+  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: undefined, cause: 'ephemeral run' });
+  const live = await makeSandbox(engine, prepared, (row) => engine.ports.store.insertSandbox(row), options.signal);
+  if (live === undefined) throw new SubletError('INTERNAL', 'An ephemeral sandbox was not made.');
+  // In use for as long as it exists, also while its user thinks.
+  const end = live.begin(() => engine.now());
+  try {
+    return await followSignals([options.signal, engine.closing], (signal) => use(handleOn(engine, live), signal));
+  } finally {
+    end();
+    // It was logged and stays on record; the user's result or error matters more.
+    await destroySandbox(engine, live.record, 'ephemeral run is over').catch(() => {});
+  }
+}
+
+function handleOn(engine: Engine, live: LiveSandbox): AgentHandle {
+  const holder = new SandboxHolder(engine, live);
+  return createAgentHandle(
+    { id: () => live.id, live: () => holder.awake(), now: () => engine.now() },
+    engine.ports.clock,
+  );
+}
+
+// `env` is the sandbox's here, and already in it.
+function toRunOptions(options: EphemeralRunOptions, signal: AbortSignal): RunOptions {
+  const { cwd, stdin, timeoutMs, maxOutputBytes, onStdout, onStderr } = options;
+  return { cwd, stdin, timeoutMs, maxOutputBytes, onStdout, onStderr, signal };
+}

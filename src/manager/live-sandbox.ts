@@ -1,0 +1,82 @@
+/** A sandbox this process has a handle on: its provider handle, and what is known of its activity, health and network. */
+import type { NetworkFact } from '../core/network.ts';
+import type { SandboxId } from '../core/ids.ts';
+import { dueAt } from '../core/expiry.ts';
+import type { SandboxHandle } from '../provider/provider.ts';
+import type { SandboxRecord } from '../store/records.ts';
+import type { Activity } from '../store/store.ts';
+
+export class LiveSandbox {
+  readonly id: SandboxId;
+  readonly record: SandboxRecord;
+  readonly handle: SandboxHandle;
+  /** What the handle was made with; a caller who brings other variables gets them per command. */
+  readonly env: Readonly<Record<string, string>>;
+  network: NetworkFact;
+  lastHealthyAt: number | undefined;
+  /** Set when a use hinted that the sandbox is gone: the next acquire asks, whatever the policy says. */
+  isDoubted = false;
+  /** This process paused or stopped it: it has to be woken before it is used. */
+  isResting = false;
+  #lastActiveAt: number;
+  #writtenAt: number;
+  #uses = 0;
+  readonly #gone = new AbortController();
+
+  constructor(record: SandboxRecord, handle: SandboxHandle, env: Readonly<Record<string, string>>, now: number) {
+    this.id = record.id;
+    this.record = record;
+    this.handle = handle;
+    this.env = env;
+    this.network = handle.network;
+    this.#lastActiveAt = now;
+    this.#writtenAt = record.lastActiveAt;
+  }
+
+  get isBusy(): boolean {
+    return this.#uses > 0;
+  }
+
+  get lastActiveAt(): number {
+    return this.#lastActiveAt;
+  }
+
+  get isDirty(): boolean {
+    return this.#lastActiveAt > this.#writtenAt;
+  }
+
+  /** Fires when this process lets go of the handle. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** Something is going on until the returned function is called; calling it twice is harmless. */
+  begin(now: () => number): () => void {
+    this.#uses += 1;
+    this.active(now());
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#uses -= 1;
+      this.active(now());
+    };
+  }
+
+  active(at: number): void {
+    if (at > this.#lastActiveAt) this.#lastActiveAt = at;
+  }
+
+  /** What to write down, and from now on it counts as written. A busy sandbox is active as of now. */
+  takeActivity(now: number): Activity {
+    if (this.isBusy) this.active(now);
+    this.#writtenAt = this.#lastActiveAt;
+    const facts = { ...this.record, state: 'running' as const, lastActiveAt: this.#lastActiveAt };
+    return { sandboxId: this.id, lastActiveAt: this.#lastActiveAt, dueAt: dueAt(facts) };
+  }
+
+  async close(): Promise<void> {
+    this.#gone.abort();
+    await this.handle.close();
+  }
+}

@@ -1,0 +1,99 @@
+/** What a sandbox will be, worked out before anything is asked of a provider: the intent row and the spec it announces. */
+import type { OwnerId, SandboxId } from '../core/ids.ts';
+import { providerName } from '../core/ids.ts';
+import type { LifecyclePolicy } from '../core/policy.ts';
+import type { SandboxKind, SessionKey } from '../core/session-key.ts';
+import type { Labels, ResolvedSandbox } from '../core/spec.ts';
+import { LABEL } from '../core/spec.ts';
+import type { SandboxSpec } from '../provider/provider.ts';
+import type { StoredSpec } from '../store/records.ts';
+import type { NewSandbox } from '../store/store.ts';
+
+export interface PlanInput {
+  readonly id: SandboxId;
+  readonly wanted: ResolvedSandbox;
+  readonly kind: SandboxKind;
+  readonly sessionKey: SessionKey | undefined;
+  /** `hashKey` of the session key. */
+  readonly keyHash: string | undefined;
+  readonly installation: string;
+  readonly ownerId: OwnerId;
+  readonly hostId: string;
+  readonly now: number;
+  readonly cause: string;
+}
+
+export interface SandboxPlan {
+  readonly row: NewSandbox;
+  readonly spec: SandboxSpec;
+}
+
+/** After a create's own time-out its maker has this long to undo it before another may take over. */
+export const TAKEOVER_GRACE_MS = 10_000;
+
+// Longer than ours, so that the provider acts only when nobody is left to do it.
+const DEAD_MAN_MARGIN_MS = 5 * 60_000;
+
+export function planSandbox(input: PlanInput): SandboxPlan {
+  const { wanted, sessionKey } = input;
+  const ephemeral = sessionKey === undefined;
+  const name = providerName(input.id);
+  const row: NewSandbox = {
+    id: input.id,
+    name,
+    provider: wanted.provider,
+    profile: wanted.profile,
+    kind: input.kind,
+    ephemeral,
+    ownerId: input.ownerId,
+    hostId: input.hostId,
+    sessionKey,
+    network: wanted.network,
+    policy: wanted.policy,
+    spec: toStoredSpec(wanted),
+    createdAt: input.now,
+    dueAt: input.now + wanted.policy.timeoutSeconds * 1000 + TAKEOVER_GRACE_MS,
+    deadManAt: undefined,
+    cause: input.cause,
+  };
+  const spec: SandboxSpec = {
+    ...row.spec,
+    name,
+    labels: labelsFor(input),
+    kind: input.kind,
+    network: wanted.network,
+    env: wanted.env,
+    ephemeral,
+    deadManMs: deadManMs(wanted.policy),
+  };
+  return { row, spec };
+}
+
+/** How a key is named at a provider: the same every time, and not to be turned back into the user's words. */
+export async function hashKey(key: SessionKey): Promise<string> {
+  const digest = await globalThis.crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
+  return Buffer.from(digest).toString('hex').slice(0, 32);
+}
+
+function labelsFor(input: PlanInput): Labels {
+  return {
+    [LABEL.installation]: input.installation,
+    [LABEL.sandbox]: input.id,
+    [LABEL.owner]: input.ownerId,
+    ...(input.keyHash === undefined ? {} : { [LABEL.keyHash]: input.keyHash }),
+  };
+}
+
+function toStoredSpec(wanted: ResolvedSandbox): StoredSpec {
+  return {
+    ...(wanted.image === undefined ? {} : { image: wanted.image }),
+    ...(Object.keys(wanted.limits).length === 0 ? {} : { limits: wanted.limits }),
+    ...(wanted.mounts.length === 0 ? {} : { mounts: wanted.mounts }),
+    ...(wanted.contextId === undefined ? {} : { contextId: wanted.contextId }),
+  };
+}
+
+function deadManMs(policy: LifecyclePolicy): number | undefined {
+  const minutes = policy.autoStopMinutes > 0 ? policy.autoStopMinutes : policy.autoDeleteMinutes;
+  return minutes > 0 ? minutes * 60_000 + DEAD_MAN_MARGIN_MS : undefined;
+}

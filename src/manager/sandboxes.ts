@@ -1,0 +1,136 @@
+/** Management of sandboxes by id. */
+import type { AgentHandle, SandboxFilter, SandboxInfo, Sandboxes } from '../core/api.ts';
+import { SubletError } from '../core/errors.ts';
+import type { SandboxMetrics } from '../core/spec.ts';
+import { LIVE_STATES, isLive } from '../core/states.ts';
+import type { SandboxRecord } from '../store/records.ts';
+import { createAgentHandle } from './agent-handle.ts';
+import { requireCapability } from './check-capabilities.ts';
+import { destroySandbox } from './destroy-sandbox.ts';
+import type { Engine } from './engine.ts';
+import { findSandbox } from './find-sandbox.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import { markLost } from './mark-lost.ts';
+import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
+import { callProvider } from './provider-call.ts';
+import { readySandbox } from './ready-sandbox.ts';
+import { SandboxHolder } from './sandbox-holder.ts';
+import { envFor } from './session-wants.ts';
+import { toSandboxInfo } from './to-sandbox-info.ts';
+
+const BY_HAND = 'asked by hand';
+
+export class SandboxManagement implements Sandboxes {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async list(filter: SandboxFilter = {}): Promise<readonly SandboxInfo[]> {
+    const { provider, sessionKey, limit } = filter;
+    const states = filter.states ?? (filter.all === true ? undefined : LIVE_STATES);
+    const records = await this.#engine.ports.store.findSandboxes({ states, provider, sessionKey, limit });
+    return records.map((record) => this.#info(record));
+  }
+
+  async get(idOrPrefix: string): Promise<SandboxInfo> {
+    return this.#info(await this.#find(idOrPrefix));
+  }
+
+  async open(idOrPrefix: string): Promise<AgentHandle> {
+    const engine = this.#engine;
+    engine.assertOpen();
+    const holder = new SandboxHolder(engine, await this.#ready(await this.#find(idOrPrefix), 'opened'));
+    holder.live.active(engine.now());
+    return createAgentHandle(
+      { id: () => holder.live.id, live: () => holder.awake(), now: () => engine.now() },
+      engine.ports.clock,
+    );
+  }
+
+  pause(idOrPrefix: string, cause: string = BY_HAND): Promise<SandboxInfo> {
+    return this.#change(idOrPrefix, (record) => pauseSandbox(this.#engine, record, cause));
+  }
+
+  resume(idOrPrefix: string, cause: string = BY_HAND): Promise<SandboxInfo> {
+    return this.#change(idOrPrefix, async (record) => {
+      await this.#ready(record, cause);
+      return this.#engine.ports.store.getSandbox(record.id);
+    });
+  }
+
+  stop(idOrPrefix: string, cause: string = BY_HAND): Promise<SandboxInfo> {
+    return this.#change(idOrPrefix, (record) => stopSandbox(this.#engine, record, cause));
+  }
+
+  destroy(idOrPrefix: string, cause: string = BY_HAND): Promise<SandboxInfo> {
+    return this.#change(idOrPrefix, (record) => destroySandbox(this.#engine, record, cause));
+  }
+
+  async metrics(idOrPrefix: string): Promise<SandboxMetrics> {
+    const record = await this.#find(idOrPrefix);
+    requireCapability(await this.#engine.ports.provider(record.provider, record.profile), 'metrics');
+    return callProvider(
+      this.#engine,
+      record,
+      'metrics',
+      async (provider, ref, signal) => (await provider.metrics?.(ref, signal)) ?? {},
+    );
+  }
+
+  /** undefined from `change` means that the row moved in between. */
+  async #change(
+    idOrPrefix: string,
+    change: (record: SandboxRecord) => Promise<SandboxRecord | undefined>,
+  ): Promise<SandboxInfo> {
+    this.#engine.assertOpen();
+    const record = await this.#find(idOrPrefix);
+    const changed = await change(record);
+    if (changed !== undefined) return this.#info(changed);
+    throw new SubletError('STATE_CONFLICT', `Sandbox ${record.id} was ${record.state} and changed just now.`, {
+      details: { sandboxId: record.id },
+      hint: 'Look at it again and repeat the call if it is still wanted.',
+    });
+  }
+
+  async #ready(record: SandboxRecord, cause: string): Promise<LiveSandbox> {
+    const engine = this.#engine;
+    if (!isLive(record.state) || record.state === 'creating' || record.state === 'destroying') throw notUsable(record);
+    const readiness = await readySandbox(engine, record, { env: () => envFor(engine, {}, record), cause });
+    if (readiness.status === 'ready') return readiness.live;
+    if (readiness.status === 'lost') {
+      await markLost(engine, record);
+      throw new SubletError('SANDBOX_LOST', `Sandbox ${record.id} is gone, and Sublet did not destroy it.`, {
+        details: { sandboxId: record.id },
+      });
+    }
+    if (readiness.status === 'unsafe') {
+      await readiness.live.close();
+      throw new SubletError(
+        'NETWORK_NOT_ENFORCEABLE',
+        `Sandbox ${record.id} has a weaker network than "${record.network}".`,
+        {
+          details: { sandboxId: record.id, level: record.network },
+          hint: 'Ask for its session, which replaces it, or destroy it.',
+        },
+      );
+    }
+    throw notUsable((await engine.ports.store.getSandbox(record.id)) ?? record);
+  }
+
+  #find(idOrPrefix: string): Promise<SandboxRecord> {
+    return findSandbox(this.#engine.ports.store, idOrPrefix);
+  }
+
+  #info(record: SandboxRecord): SandboxInfo {
+    return toSandboxInfo(record, this.#engine.lives.get(record.id));
+  }
+}
+
+function notUsable(record: SandboxRecord): SubletError {
+  return new SubletError('STATE_CONFLICT', `Sandbox ${record.id} is ${record.state}.`, {
+    details: { sandboxId: record.id, state: record.state },
+    hint: 'Only a running, paused or stopped sandbox can be used.',
+  });
+}

@@ -1,0 +1,107 @@
+/** A conversation's sandbox as its caller holds it. */
+import type { AgentHandle, Session, SessionNotice } from '../core/api.ts';
+import type { Commands } from '../core/commands.ts';
+import { SubletError } from '../core/errors.ts';
+import type { Files } from '../core/files.ts';
+import type { SandboxId } from '../core/ids.ts';
+import type { NetworkLevel } from '../core/network.ts';
+import type { SessionKey } from '../core/session-key.ts';
+import { createAgentHandle } from './agent-handle.ts';
+import type { Engine } from './engine.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import type { SandboxHolder } from './sandbox-holder.ts';
+
+/** What all handles on one key's sandbox in this process share. */
+export interface Binding {
+  readonly key: SessionKey;
+  readonly holder: SandboxHolder;
+  network: NetworkLevel;
+}
+
+/** What a handle asks of the sessions it came from. */
+export interface SessionKeeper {
+  tighten(binding: Binding, level: NetworkLevel, reason: string): Promise<readonly SessionNotice[]>;
+  released(binding: Binding): Promise<void>;
+}
+
+export interface SessionFacts {
+  readonly created: boolean;
+  readonly notices: readonly SessionNotice[];
+  /** Variables of this caller that the sandbox does not have. */
+  readonly env: Readonly<Record<string, string>> | undefined;
+}
+
+export class SessionHandle implements Session {
+  readonly created: boolean;
+  readonly agent: AgentHandle;
+  readonly #binding: Binding;
+  readonly #keeper: SessionKeeper;
+  readonly #notices: SessionNotice[];
+  #released: Promise<void> | undefined;
+
+  constructor(engine: Engine, binding: Binding, keeper: SessionKeeper, facts: SessionFacts) {
+    this.created = facts.created;
+    this.#binding = binding;
+    this.#keeper = keeper;
+    this.#notices = [...facts.notices];
+    const live = (): LiveSandbox | Promise<LiveSandbox> => {
+      this.#assertHeld();
+      return binding.holder.awake();
+    };
+    const tracking = { id: () => this.sandboxId, live, now: () => engine.now(), env: facts.env };
+    this.agent = createAgentHandle(tracking, engine.ports.clock);
+  }
+
+  get key(): SessionKey {
+    return this.#binding.key;
+  }
+
+  get sandboxId(): SandboxId {
+    return this.#binding.holder.live.id;
+  }
+
+  get network(): NetworkLevel {
+    return this.#binding.network;
+  }
+
+  get notices(): readonly SessionNotice[] {
+    return this.#notices;
+  }
+
+  get commands(): Commands {
+    return this.agent.commands;
+  }
+
+  get files(): Files {
+    return this.agent.files;
+  }
+
+  runCode: AgentHandle['runCode'] = (...call) => this.agent.runCode(...call);
+
+  shell: AgentHandle['shell'] = (...call) => this.agent.shell(...call);
+
+  markPrivate(reason: string): Promise<void> {
+    return this.setNetwork('none', reason);
+  }
+
+  async setNetwork(level: NetworkLevel, reason: string): Promise<void> {
+    this.#assertHeld();
+    this.#notices.push(...(await this.#keeper.tighten(this.#binding, level, reason)));
+  }
+
+  release(): Promise<void> {
+    this.#released ??= this.#keeper.released(this.#binding);
+    return this.#released;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  #assertHeld(): void {
+    if (this.#released === undefined) return;
+    throw new SubletError('CLOSED', `This handle on session ${this.#binding.key} was released.`, {
+      hint: 'Ask for the session again: its sandbox is still there.',
+    });
+  }
+}

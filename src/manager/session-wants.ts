@@ -1,0 +1,117 @@
+/** What a session's caller asks for, held against what the session is. Pure but for asking the profile. */
+import type { SandboxOptions, SessionNotice } from '../core/api.ts';
+import { SubletError } from '../core/errors.ts';
+import type { SandboxId } from '../core/ids.ts';
+import { isAtLeastAsTight } from '../core/network.ts';
+import type { ResolvedSandbox } from '../core/spec.ts';
+import type { BoundSession, SandboxRecord } from '../store/records.ts';
+import type { Engine } from './engine.ts';
+
+/**
+ * STATE_CONFLICT when the caller names another profile, image, volume, mounts or limits than the session's sandbox has:
+ * a conversation never gets another sandbox than its own without being told. `policy` and `env` may differ: the policy
+ * a sandbox was made with stays, variables are the caller's.
+ */
+export async function assertSameSandbox(engine: Engine, options: SandboxOptions, bound: BoundSession): Promise<void> {
+  const { session, sandbox } = bound;
+  if (options.sandbox !== undefined && options.sandbox !== session.profile) {
+    const asked = await engine.ports.resolve(options, { kind: session.kind, previousProfile: session.profile });
+    if (asked.profile !== session.profile) throw conflict(bound, 'sandbox', asked.profile, session.profile);
+  }
+  for (const field of ['image', 'contextId', 'mounts', 'limits'] as const) {
+    const asked = options[field];
+    if (asked !== undefined && !isSame(asked, sandbox.spec[field]))
+      throw conflict(bound, field, asked, sandbox.spec[field]);
+  }
+}
+
+/** True when nothing in the options has to be looked into. */
+export function asksForNothingNew(options: SandboxOptions, { session, sandbox }: BoundSession): boolean {
+  return (
+    (options.sandbox === undefined || options.sandbox === session.profile) &&
+    (options.image === undefined || options.image === sandbox.spec.image) &&
+    (options.network === undefined || isAtLeastAsTight(session.network, options.network)) &&
+    options.contextId === undefined &&
+    options.mounts === undefined &&
+    options.limits === undefined
+  );
+}
+
+/** The sandbox as its row describes it, to be made again: the profile's file may have changed or gone since. */
+export async function wantedAgain(
+  engine: Engine,
+  options: SandboxOptions,
+  bound: BoundSession,
+): Promise<ResolvedSandbox> {
+  const { session, sandbox } = bound;
+  return {
+    profile: sandbox.profile,
+    provider: sandbox.provider,
+    image: sandbox.spec.image,
+    limits: sandbox.spec.limits ?? {},
+    mounts: sandbox.spec.mounts ?? [],
+    contextId: sandbox.spec.contextId,
+    network: session.network,
+    policy: { ...sandbox.policy, ...options.policy },
+    env: await envFor(engine, options, sandbox),
+  };
+}
+
+/** The variables of profile and call. They are stored nowhere, so a profile that is gone leaves the call's own. */
+export async function envFor(
+  engine: Engine,
+  options: SandboxOptions,
+  sandbox: SandboxRecord,
+): Promise<Readonly<Record<string, string>>> {
+  try {
+    const asked = { ...options, sandbox: sandbox.profile };
+    return (await engine.ports.resolve(asked, { kind: sandbox.kind, previousProfile: sandbox.profile })).env;
+  } catch (cause) {
+    if (!SubletError.is(cause, 'PROFILE_NOT_FOUND')) throw cause;
+    return options.env ?? {};
+  }
+}
+
+export function replacedNotice(old: SandboxRecord, replacement: SandboxId, at: number, what: string): SessionNotice {
+  const kept =
+    old.spec.contextId === undefined
+      ? 'Its files, processes and installed software are gone'
+      : 'Its processes and all files outside its volume are gone';
+  return {
+    type: 'replaced',
+    at,
+    lostSandboxId: old.id,
+    message: `Sandbox ${old.id} ${what}. ${kept}; ${replacement} takes its place.`,
+  };
+}
+
+export function tighterThanAskedNotice(
+  options: SandboxOptions,
+  { session }: BoundSession,
+  at: number,
+): SessionNotice | undefined {
+  if (options.network === undefined || isAtLeastAsTight(options.network, session.network)) return undefined;
+  const why = session.privateReason === undefined ? '' : ` (${session.privateReason})`;
+  return {
+    type: 'network-tightened',
+    at,
+    level: session.network,
+    message: `The network of this session is "${session.network}"${why} and does not loosen to "${options.network}".`,
+  };
+}
+
+function isSame(asked: unknown, present: unknown): boolean {
+  return JSON.stringify(asked) === JSON.stringify(present ?? (Array.isArray(asked) ? [] : {}));
+}
+
+function conflict(bound: BoundSession, field: string, asked: unknown, present: unknown): SubletError {
+  const { key } = bound.session;
+  return new SubletError('STATE_CONFLICT', `Session ${key} has ${field} ${show(present)}, not ${show(asked)}.`, {
+    details: { sessionKey: key, sandboxId: bound.sandbox.id, field },
+    hint: `Use another task, or destroy the present sandbox first: sublet rm ${bound.sandbox.id}`,
+  });
+}
+
+function show(value: unknown): string {
+  return value === undefined ? 'none' : JSON.stringify(value);
+}

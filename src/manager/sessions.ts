@@ -1,0 +1,213 @@
+/** Sessions of this process: the fast way to a live one, one slow acquire per key, and the network ratchet. */
+import type { Session, SessionNotice, SessionOptions } from '../core/api.ts';
+import { SubletError, abortedError } from '../core/errors.ts';
+import type { NetworkLevel } from '../core/network.ts';
+import { isAtLeastAsTight, violates } from '../core/network.ts';
+import type { SessionKey } from '../core/session-key.ts';
+import { parseSessionKey, sessionKey } from '../core/session-key.ts';
+import type { BoundSession } from '../store/records.ts';
+import type { Acquired } from './acquire-session.ts';
+import { acquireSession } from './acquire-session.ts';
+import { flushActivity } from './activity.ts';
+import { untilAborted } from './deadline.ts';
+import type { Engine } from './engine.ts';
+import { describe } from './engine.ts';
+import { cutNetwork, isUsable } from './ready-sandbox.ts';
+import { contain, recreateTighter } from './recreate-tighter.ts';
+import { SandboxHolder } from './sandbox-holder.ts';
+import type { Binding, SessionKeeper } from './session-handle.ts';
+import { SessionHandle } from './session-handle.ts';
+import { asksForNothingNew, assertSameSandbox, tighterThanAskedNotice, wantedAgain } from './session-wants.ts';
+
+/** One acquire that several callers wait for. It is given up only when all of them have. */
+interface SharedAcquire {
+  readonly promise: Promise<Acquired>;
+  readonly abort: AbortController;
+  waiting: number;
+}
+
+export class Sessions implements SessionKeeper {
+  readonly #engine: Engine;
+  readonly #bindings = new Map<SessionKey, Binding>();
+  readonly #acquiring = new Map<SessionKey, SharedAcquire>();
+  #flushedAt = 0;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async session(options: SessionOptions): Promise<Session> {
+    this.#engine.assertOpen();
+    if (options.signal?.aborted === true) throw abortedError(options.signal);
+    const key = sessionKey(options);
+    if (!this.#acquiring.has(key)) {
+      const bound = await this.#engine.ports.store.getSession(key);
+      const binding = this.#bindings.get(key);
+      if (bound !== undefined && binding !== undefined && this.#isReady(bound, binding, options))
+        return this.#reuse(bound, binding, options);
+    }
+    return this.#acquire(key, options);
+  }
+
+  /** The record first, so that a crash in between leaves the tighter level on it and the next use enforces it. */
+  async tighten(binding: Binding, level: NetworkLevel, reason: string): Promise<readonly SessionNotice[]> {
+    const engine = this.#engine;
+    if (!isAtLeastAsTight(level, binding.network)) throw looser(binding, level);
+    await engine.register();
+    const bound = await engine.ports.store.tightenSession(binding.key, level, reason, engine.now());
+    if (bound === undefined) {
+      throw new SubletError('SESSION_NOT_FOUND', `Session ${binding.key} is no longer known.`, {
+        hint: 'Ask for the session again.',
+      });
+    }
+    const isNew = binding.network !== bound.session.network;
+    binding.network = bound.session.network;
+    const replaced = bound.sandbox.id === binding.holder.live.id ? await this.#enforce(binding, bound) : undefined;
+    const tightened = tightenedNotice(bound.session.network, reason, engine.now());
+    return [...(isNew ? [tightened] : []), ...(replaced === undefined ? [] : [replaced])];
+  }
+
+  /** Bindings whose sandbox this process let go of; handles on them still know what they held. */
+  forgetGone(): void {
+    for (const [key, { holder }] of this.#bindings) if (holder.live.gone.aborted) this.#bindings.delete(key);
+  }
+
+  async released(binding: Binding): Promise<void> {
+    const now = this.#engine.now();
+    if (now - this.#flushedAt < this.#engine.config.touchIntervalMs) return;
+    this.#flushedAt = now;
+    await flushActivity(this.#engine, binding.holder.live.id);
+  }
+
+  #isReady(bound: BoundSession, { holder: { live } }: Binding, options: SessionOptions): boolean {
+    return (
+      live.id === bound.sandbox.id &&
+      !live.gone.aborted &&
+      isUsable(this.#engine, bound.sandbox, live) &&
+      asksForNothingNew(options, bound)
+    );
+  }
+
+  #reuse(bound: BoundSession, binding: Binding, options: SessionOptions): Session {
+    const now = this.#engine.now();
+    binding.network = bound.session.network;
+    binding.holder.live.active(now);
+    binding.holder.live.isResting = false;
+    this.#engine.count(bound.session.kind, 'reused');
+    const notice = tighterThanAskedNotice(options, bound, now);
+    return this.#handle(binding, options, false, notice === undefined ? [] : [notice]);
+  }
+
+  async #acquire(key: SessionKey, options: SessionOptions): Promise<Session> {
+    const joined = this.#acquiring.get(key);
+    const shared = joined ?? this.#startAcquire(key, options);
+    const acquired = await this.#waitFor(shared, options.signal);
+    const binding = this.#bind(key, acquired);
+    if (joined !== undefined) {
+      this.#engine.count(acquired.session.kind, 'reused');
+      await assertSameSandbox(this.#engine, options, { session: acquired.session, sandbox: acquired.live.record });
+    }
+    const session = this.#handle(binding, options, joined === undefined && acquired.created, acquired.notices);
+    if (options.network !== undefined && !isAtLeastAsTight(binding.network, options.network)) {
+      await session.setNetwork(options.network, 'asked for by a later use of the session');
+    }
+    return session;
+  }
+
+  #startAcquire(key: SessionKey, options: SessionOptions): SharedAcquire {
+    const abort = new AbortController();
+    const { kind } = parseSessionKey(key);
+    const { signal: _own, ...shareable } = options;
+    const promise = acquireSession(this.#engine, { key, kind, options: shareable, signal: abort.signal }).finally(() =>
+      this.#acquiring.delete(key),
+    );
+    const shared = { promise, abort, waiting: 0 };
+    this.#acquiring.set(key, shared);
+    // Closing takes with it what is being acquired, also while it only waits for another process.
+    const onClose = (): void => abort.abort(this.#engine.closing.reason);
+    this.#engine.closing.addEventListener('abort', onClose, { once: true });
+    promise.finally(() => this.#engine.closing.removeEventListener('abort', onClose)).catch(() => {});
+    return shared;
+  }
+
+  async #waitFor(shared: SharedAcquire, signal: AbortSignal | undefined): Promise<Acquired> {
+    shared.waiting += 1;
+    try {
+      return signal === undefined ? await shared.promise : await untilAborted(shared.promise, signal);
+    } catch (cause) {
+      if (signal?.aborted === true && shared.waiting === 1) {
+        shared.abort.abort(abortedError(signal));
+        // The one who gives up last waits until what was being made is undone.
+        await shared.promise.catch(() => {});
+      }
+      throw cause;
+    } finally {
+      shared.waiting -= 1;
+    }
+  }
+
+  #bind(key: SessionKey, { session, live }: Acquired): Binding {
+    const present = this.#bindings.get(key);
+    // Handles on an earlier sandbox stay with it: nobody is moved to another without being told.
+    if (present !== undefined && present.holder.live.id === live.id) {
+      present.holder.live = live;
+      present.network = session.network;
+      return present;
+    }
+    const binding = { key, holder: new SandboxHolder(this.#engine, live), network: session.network };
+    this.#bindings.set(key, binding);
+    return binding;
+  }
+
+  #handle(binding: Binding, options: SessionOptions, created: boolean, notices: readonly SessionNotice[]): Session {
+    const env = options.env !== undefined && !isCovered(options.env, binding.holder.live.env) ? options.env : undefined;
+    return new SessionHandle(this.#engine, binding, this, { created, notices, env });
+  }
+
+  async #enforce(binding: Binding, bound: BoundSession): Promise<SessionNotice | undefined> {
+    const engine = this.#engine;
+    const { live } = binding.holder;
+    if (!violates(live.network, bound.session.network) && live.network !== 'unknown') return undefined;
+    try {
+      if (await cutNetwork(engine, bound.sandbox)) {
+        live.network = bound.session.network;
+        return undefined;
+      }
+    } catch (cause) {
+      const state = await contain(engine, bound.sandbox);
+      throw new SubletError(
+        'NETWORK_NOT_ENFORCEABLE',
+        `The network of ${bound.sandbox.id} could not be cut (${describe(cause)}); it is ${state} now.`,
+        {
+          cause,
+          details: { sandboxId: bound.sandbox.id, level: bound.session.network, state },
+          hint: 'Ask for the session again to try once more.',
+        },
+      );
+    }
+    const wanted = await wantedAgain(engine, { env: binding.holder.live.env }, bound);
+    const recreated = await recreateTighter(engine, bound, live, wanted, undefined);
+    if (recreated === undefined) return undefined;
+    binding.holder.live = recreated.live;
+    return recreated.notice;
+  }
+}
+
+function isCovered(asked: Readonly<Record<string, string>>, present: Readonly<Record<string, string>>): boolean {
+  return Object.entries(asked).every(([name, value]) => present[name] === value);
+}
+
+function tightenedNotice(level: NetworkLevel, reason: string, at: number): SessionNotice {
+  return { type: 'network-tightened', at, level, message: `The network is "${level}" from now on: ${reason}` };
+}
+
+function looser(binding: Binding, level: NetworkLevel): SubletError {
+  return new SubletError(
+    'STATE_CONFLICT',
+    `The network of session ${binding.key} is "${binding.network}" and does not loosen to "${level}".`,
+    {
+      details: { sessionKey: binding.key, network: binding.network },
+      hint: "A session's network only tightens. Use another task for work that needs more.",
+    },
+  );
+}

@@ -1,0 +1,176 @@
+/** One pass over what is due, and nothing else: policy's deadlines, failed destroys, creates that were given up on. */
+import type { SweepReport } from '../core/api.ts';
+import type { DueAction } from '../core/expiry.ts';
+import { dueAction, dueAt } from '../core/expiry.ts';
+import type { SandboxRecord } from '../store/records.ts';
+import { destroySandbox, finishDestroying } from './destroy-sandbox.ts';
+import type { Engine } from './engine.ts';
+import { describe } from './engine.ts';
+import { markLost } from './mark-lost.ts';
+import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
+import { callProvider } from './provider-call.ts';
+
+type SweepAction = SweepReport['actions'][number];
+type Outcome = Pick<SweepAction, 'action' | 'reason'> | undefined;
+
+const BATCH = 100;
+const AT_ONCE = 8;
+const MAX_BATCHES = 100;
+const CLAIM_MS = 60_000;
+const RETRY_MS = 60_000;
+
+/** Never throws: a failure is in the report and the sandbox is due again later. Two sweepers never both act on one. */
+export async function sweepDue(engine: Engine): Promise<SweepReport> {
+  const actions: SweepAction[] = [];
+  const seen = new Set<string>();
+  const until = engine.now();
+  for (let batch = 0; batch < MAX_BATCHES && !engine.closing.aborted; batch++) {
+    const due = await findDue(engine, until);
+    const fresh = due.filter((record) => !seen.has(record.id));
+    if (fresh.length === 0) break;
+    for (const record of fresh) seen.add(record.id);
+    for (let from = 0; from < fresh.length; from += AT_ONCE) {
+      const done = await Promise.all(fresh.slice(from, from + AT_ONCE).map((record) => examine(engine, record)));
+      actions.push(...done.filter((action) => action !== undefined));
+    }
+    if (due.length < BATCH) break;
+  }
+  return { examined: seen.size, actions };
+}
+
+async function findDue(engine: Engine, dueBy: number): Promise<readonly SandboxRecord[]> {
+  try {
+    return await engine.ports.store.findSandboxes({ dueBy, limit: BATCH });
+  } catch (cause) {
+    engine.ports.log.warn({ error: describe(cause) }, 'sweep could not read the store');
+    return [];
+  }
+}
+
+async function examine(engine: Engine, record: SandboxRecord): Promise<SweepAction | undefined> {
+  try {
+    const outcome = await act(engine, record);
+    return outcome && { sandboxId: record.id, ...outcome };
+  } catch (cause) {
+    const error = describe(cause);
+    engine.ports.log.warn({ sandboxId: record.id, state: record.state, error }, 'sweep could not do what is due');
+    await postpone(engine, record);
+    return { sandboxId: record.id, action: 'retry-later', reason: record.state, error };
+  }
+}
+
+async function act(engine: Engine, record: SandboxRecord): Promise<Outcome> {
+  switch (record.state) {
+    case 'creating': {
+      const gone = await destroySandbox(engine, record, 'not ready in time', {
+        version: record.version,
+        from: ['creating'],
+      });
+      return gone && { action: 'destroy', reason: 'not ready in time' };
+    }
+    case 'destroying': {
+      await engine.register();
+      const claimed = await engine.ports.store.patchSandbox(
+        record.id,
+        { dueAt: engine.now() + CLAIM_MS },
+        record.version,
+      );
+      if (claimed === undefined) return undefined;
+      await finishDestroying(engine, claimed);
+      return { action: 'destroy', reason: 'an earlier attempt failed' };
+    }
+    case 'running':
+    case 'paused':
+    case 'stopped':
+      return applyPolicy(engine, record);
+    case 'destroyed':
+    case 'lost':
+      await engine.ports.store.patchSandbox(record.id, { dueAt: undefined }, record.version);
+      return undefined;
+  }
+}
+
+async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outcome> {
+  const live = engine.lives.get(record.id);
+  const now = engine.now();
+  const lastActiveAt = Math.max(record.lastActiveAt, live?.lastActiveAt ?? 0);
+  const facts = { ...record, lastActiveAt };
+  const due = dueAction(facts, live?.isBusy ?? false, now);
+  if (due === undefined) {
+    await touch(engine, record, live?.isBusy === true ? now : lastActiveAt);
+    return undefined;
+  }
+  if (due.reason === 'idle' && record.state === 'running') {
+    const fact = await askBox(engine, record);
+    if (fact === 'gone') {
+      await markLost(engine, record);
+      return { action: 'mark-lost', reason: 'the provider no longer has it' };
+    }
+    if (fact === 'busy') {
+      await touch(engine, record, now);
+      return undefined;
+    }
+  }
+  return carryOut(engine, record, record.ephemeral ? { ...due, action: 'destroy' } : due);
+}
+
+/** Commands that this process knows nothing of may run in the background. */
+async function askBox(engine: Engine, record: SandboxRecord): Promise<'busy' | 'idle' | 'gone'> {
+  const live = engine.lives.get(record.id);
+  if (live !== undefined) return hasRunningCommand(await live.handle.commands.list());
+  const handle = await callProvider(engine, record, 'attach', (provider, ref, signal) => provider.attach(ref, signal));
+  if (handle === undefined) return 'gone';
+  try {
+    if (handle.state === 'paused' || handle.state === 'stopped') return 'idle';
+    return hasRunningCommand(await handle.commands.list());
+  } finally {
+    await handle.close();
+  }
+}
+
+function hasRunningCommand(commands: readonly { readonly running: boolean }[]): 'busy' | 'idle' {
+  return commands.some((command) => command.running) ? 'busy' : 'idle';
+}
+
+/** What cannot pause is stopped; what cannot stop is kept, and said so: only a policy that says so destroys. */
+async function carryOut(engine: Engine, record: SandboxRecord, due: DueAction): Promise<Outcome> {
+  const { capabilities } = await engine.ports.provider(record.provider, record.profile);
+  const cause =
+    due.reason === 'idle'
+      ? `idle for ${record.policy.autoStopMinutes} minutes`
+      : `older than ${record.policy.autoDeleteMinutes} minutes`;
+  const only = { version: record.version };
+  if (due.action === 'destroy') {
+    return (await destroySandbox(engine, record, cause, only)) && { action: 'destroy', reason: cause };
+  }
+  if (due.action === 'pause' && capabilities.has('pause')) {
+    return (await pauseSandbox(engine, record, cause, only)) && { action: 'pause', reason: cause };
+  }
+  if (capabilities.has('stop')) {
+    return (await stopSandbox(engine, record, cause, only)) && { action: 'stop', reason: cause };
+  }
+  engine.ports.log.warn(
+    { sandboxId: record.id, provider: record.provider, action: due.action },
+    'idle sandbox kept: its provider can neither pause nor stop',
+  );
+  await touch(engine, record, engine.now());
+  return { action: 'keep', reason: `${cause}, but provider "${record.provider}" can neither pause nor stop` };
+}
+
+function touch(engine: Engine, record: SandboxRecord, lastActiveAt: number): Promise<unknown> {
+  const due = dueAt({ ...record, lastActiveAt });
+  if (lastActiveAt > record.lastActiveAt)
+    return engine.ports.store.touch([{ sandboxId: record.id, lastActiveAt, dueAt: due }]);
+  return engine.ports.store.patchSandbox(record.id, { dueAt: due }, record.version);
+}
+
+// A row that is being destroyed was given its own next time by whoever failed at it.
+async function postpone(engine: Engine, record: SandboxRecord): Promise<void> {
+  try {
+    const present = await engine.ports.store.getSandbox(record.id);
+    if (present === undefined || present.dueAt === undefined || present.dueAt > engine.now()) return;
+    await engine.ports.store.patchSandbox(record.id, { dueAt: engine.now() + RETRY_MS }, present.version);
+  } catch (cause) {
+    engine.ports.log.warn({ sandboxId: record.id, error: describe(cause) }, 'sweep could not postpone a retry');
+  }
+}

@@ -1,0 +1,48 @@
+/** Finds, in a stream of bytes, the trailer that ends a command's output. */
+
+const MARK = '\u001e';
+
+export interface Scanned {
+  /** What is certainly the command's own. */
+  readonly output: Uint8Array;
+  /** The trailer's text, once all of it has come. */
+  readonly trailer: string | undefined;
+}
+
+/** The trailer is `MARK token : text MARK token`. The token is random and made after the command was given. */
+export class TrailerScanner {
+  readonly #opening: Buffer;
+  readonly #closing: Buffer;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(token: string) {
+    this.#opening = Buffer.from(`${MARK}${token}:`);
+    this.#closing = Buffer.from(`${MARK}${token}`);
+  }
+
+  /** Holds back what may be the start of a trailer, unless it is the `end`. */
+  push(chunk: Uint8Array, end: boolean): Scanned {
+    const bytes = Buffer.concat([this.#held, chunk]);
+    const start = bytes.indexOf(this.#opening);
+    if (start === -1) return this.#keep(bytes, end ? bytes.length : bytes.length - this.#partialLength(bytes));
+    const textAt = start + this.#opening.length;
+    const close = bytes.indexOf(this.#closing, textAt);
+    if (close === -1) return this.#keep(bytes, end ? bytes.length : start);
+    this.#held = Buffer.alloc(0);
+    return { output: bytes.subarray(0, start), trailer: bytes.toString('utf8', textAt, close) };
+  }
+
+  #keep(bytes: Buffer, outputLength: number): Scanned {
+    this.#held = bytes.subarray(outputLength);
+    return { output: bytes.subarray(0, outputLength), trailer: undefined };
+  }
+
+  /** How many bytes at the end could be the beginning of the opening. */
+  #partialLength(bytes: Buffer): number {
+    const longest = Math.min(bytes.length, this.#opening.length - 1);
+    for (let length = longest; length > 0; length--) {
+      if (this.#opening.subarray(0, length).equals(bytes.subarray(bytes.length - length))) return length;
+    }
+    return 0;
+  }
+}
