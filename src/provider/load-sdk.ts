@@ -1,0 +1,19 @@
+/** Loads an optional package late, and says how to install it when it is missing. */
+import { SubletError } from '../core/errors.ts';
+
+export interface SdkRequirement {
+  readonly package: string;
+  readonly range: string;
+}
+
+/** UNSUPPORTED with the install line when the package does not load. */
+export async function loadSdk<T>(providerId: string, need: SdkRequirement, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    throw new SubletError('UNSUPPORTED', `Provider "${providerId}" needs ${need.package}@${need.range}, which did not load.`, {
+      cause,
+      hint: `npm install ${need.package}@${need.range}`,
+    });
+  }
+}

@@ -1,0 +1,25 @@
+/** How a provider says which host process runs a command inside one of its sandboxes. */
+import type { Command } from '../../core/commands.ts';
+import type { ProcessTag } from './process-tree.ts';
+
+export interface LaunchRequest {
+  readonly command: Command;
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** The launched process sets it for itself (`tagScript`), so that the whole tree can be found. */
+  readonly tag: ProcessTag;
+}
+
+/**
+ * `env` is the environment of `file` itself, on the host: a launcher such as `nsenter` must not get the command's variables
+ * there, because LD_PRELOAD among them would run a file of the agent's choice outside. Such a launcher gets them as `input`.
+ */
+export interface LaunchLine {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** A directory of the host. */
+  readonly cwd?: string | undefined;
+  /** What the launched process can read on descriptor 3: variables and scripts, which must not be in arguments. */
+  readonly input?: string | undefined;
+}

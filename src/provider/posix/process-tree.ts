@@ -1,0 +1,115 @@
+/**
+ * Finds and kills whole process trees by a tag that every descendant inherits.
+ *
+ * The tag is the soft limit RLIMIT_LOCKS. Linux has not enforced that limit since 2.4, fork and exec pass it on, and neither
+ * `setsid`, a double fork nor `env -i` sheds it; `/proc/<pid>/limits` shows it. A process that sets the limit itself leaves
+ * the tree: a tag finds what ran away by habit, not what hides. Ending the sandbox ends that too.
+ */
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { cryptoBytes } from '../../core/ids.ts';
+import type { RandomBytes } from '../../core/ids.ts';
+
+/** A decimal number below 2^63: 32 bits of the group, 31 of the command. */
+export type ProcessTag = string;
+/** All tags that were made with it: one sandbox's commands. A decimal number below 2^32. */
+export type TagGroup = string;
+
+export type KillSignal = 'SIGTERM' | 'SIGINT' | 'SIGKILL' | 'SIGHUP' | 'SIGSTOP' | 'SIGCONT';
+
+export interface TaggedQuery {
+  /** Exactly this tag, or every tag of `group`. */
+  readonly tag?: ProcessTag | undefined;
+  readonly group?: TagGroup | undefined;
+  /** Only processes in the same PID namespace as this one. */
+  readonly inPidNamespaceOf?: number | undefined;
+}
+
+const COMMAND_BITS = 31n;
+const SCAN_CONCURRENCY = 32;
+/** A tree that is still there after this many rounds cannot be killed (uninterruptible sleep, another user). */
+const MAX_KILL_ROUNDS = 200;
+
+export function newTagGroup(random: RandomBytes = cryptoBytes): TagGroup {
+  return String(new DataView(random(4).buffer).getUint32(0));
+}
+
+export function newTag(group: TagGroup = newTagGroup(), random: RandomBytes = cryptoBytes): ProcessTag {
+  const command = new DataView(random(4).buffer).getUint32(0) & 0x7fff_ffff;
+  return String((BigInt(group) << COMMAND_BITS) | BigInt(command));
+}
+
+/** A shell line that tags the shell and all that it starts: dash and busybox say -w, bash -x. */
+export function tagScript(tag: ProcessTag): string {
+  return `ulimit -S -w ${tag} 2>/dev/null || ulimit -S -x ${tag} 2>/dev/null`;
+}
+
+/** Host pids, zombies left out. */
+export async function findTagged(query: TaggedQuery): Promise<number[]> {
+  const namespace = query.inPidNamespaceOf === undefined ? undefined : await pidNamespace(query.inPidNamespaceOf);
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found: number[] = [];
+  const next = pids.values();
+  const scan = async (): Promise<void> => {
+    for (const pid of next) if (await matches(pid, query, namespace)) found.push(pid);
+  };
+  await Promise.all(Array.from({ length: SCAN_CONCURRENCY }, scan));
+  return found;
+}
+
+/**
+ * SIGKILL (the default) returns when nothing tagged is left; any other signal is sent once to each process there is.
+ * Returns how many processes were signalled.
+ */
+export async function killTagged(query: TaggedQuery, signal: KillSignal = 'SIGKILL'): Promise<number> {
+  const signalled = new Set<number>();
+  // Twice empty in a row: a child born behind the scan's back while its parent died is seen by the second look.
+  for (let empty = 0, round = 0; empty < 2 && round < MAX_KILL_ROUNDS; round++) {
+    const pids = await findTagged(query);
+    for (const pid of pids) if (sendSignal(pid, signal)) signalled.add(pid);
+    if (signal !== 'SIGKILL') break;
+    empty = pids.length === 0 ? empty + 1 : 0;
+    if (round > 2 && pids.length > 0) await pause(Math.min(round, 20));
+  }
+  return signalled.size;
+}
+
+async function matches(pid: number, query: TaggedQuery, namespace: string | undefined): Promise<boolean> {
+  const tag = await tagOf(pid);
+  if (tag === undefined) return false;
+  const wanted = query.group === undefined ? tag === query.tag : String(BigInt(tag) >> COMMAND_BITS) === query.group;
+  if (!wanted) return false;
+  if (namespace !== undefined && (await pidNamespace(pid)) !== namespace) return false;
+  return !(await isZombie(pid));
+}
+
+async function tagOf(pid: number): Promise<ProcessTag | undefined> {
+  const limits = await readProc(`/proc/${pid}/limits`);
+  return /^Max file locks\s+(\d+)/m.exec(limits)?.[1];
+}
+
+async function isZombie(pid: number): Promise<boolean> {
+  const stat = await readProc(`/proc/${pid}/stat`);
+  // The name in parentheses may itself contain anything, so the state is what follows the last one.
+  return stat === '' || /^\) [ZX]/.test(stat.slice(stat.lastIndexOf(')')));
+}
+
+async function pidNamespace(pid: number): Promise<string | undefined> {
+  return readlink(`/proc/${pid}/ns/pid`).catch(() => undefined);
+}
+
+/** Empty when the process is gone or not ours to see. */
+async function readProc(path: string): Promise<string> {
+  return readFile(path, 'latin1').catch(() => '');
+}
+
+function sendSignal(pid: number, signal: KillSignal): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
