@@ -1,5 +1,7 @@
 /** The engine as the commands get it: opened on first use, closed once. */
 import type { Sublet } from '../core/api.ts';
+import type { Log } from '../telemetry/log.ts';
+import { updateProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Engine {
@@ -25,8 +27,22 @@ export function createEngine(env: Environment, terminal: Terminal): Engine {
   };
 }
 
-async function openEngine(env: Environment, _terminal: Terminal): Promise<Sublet> {
-  const { open } = await import('../open.ts');
+async function openEngine(env: Environment, terminal: Terminal): Promise<Sublet> {
+  const [{ open }, log] = await Promise.all([import('../open.ts'), createLog(env, terminal)]);
   // The command line answers signals itself: it closes the engine on the way out.
-  return open({ env, handleSignals: false });
+  return open({ env, log, handleSignals: false, onProgress: updateProgress });
+}
+
+// Warnings as a person reads them; `SUBLET_LOG` turns on the log with its times and fields.
+async function createLog(env: Environment, terminal: Terminal): Promise<Log> {
+  if (env['SUBLET_LOG']) {
+    const [{ createStderrLog }, { parseLogLevel }] = await Promise.all([
+      import('../telemetry/stderr-log.ts'),
+      import('../telemetry/log-level.ts'),
+    ]);
+    return createStderrLog({ level: parseLogLevel(env['SUBLET_LOG']) ?? 'warn' });
+  }
+  const say = (_fields: object, message: string): void =>
+    void terminal.write('stderr', `sublet: warning: ${message}\n`);
+  return { debug() {}, info() {}, warn: say, error: say };
 }

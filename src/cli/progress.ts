@@ -13,12 +13,20 @@ export interface Progress {
 
 const NONE: Progress = { stop() {} };
 
+let shown = '';
+
+/** Changes what the line says, when there is one. */
+export function updateProgress(message: string): void {
+  shown = message;
+}
+
 export function startProgress(terminal: Terminal, message: string): Progress {
   if (!terminal.isTerminal('stderr')) return NONE;
+  shown = message;
   let frame = 0;
   let interval: NodeJS.Timeout | undefined;
   const draw = (): void => {
-    void terminal.write('stderr', `${ERASE_LINE}${FRAMES[frame++ % FRAMES.length] ?? ''} ${message}`);
+    void terminal.write('stderr', `${ERASE_LINE}${FRAMES[frame++ % FRAMES.length] ?? ''} ${shown}`);
   };
   const timer = setTimeout(() => {
     draw();

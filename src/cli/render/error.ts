@@ -1,5 +1,5 @@
 /** An error as the user sees it: the code, what happened, what to do now. */
-import { ERROR_CODES, SubletError } from '../../core/errors.ts';
+import { ERROR_CODES, type SubletError } from '../../core/errors.ts';
 import type { Colours } from './colours.ts';
 import { printableLines } from './printable.ts';
 

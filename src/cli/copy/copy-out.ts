@@ -1,0 +1,63 @@
+/** From a sandbox to here. What the sandbox sends is not trusted: see `extract`. */
+import { createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { AgentHandle } from '../../core/api.ts';
+import { SubletError } from '../../core/errors.ts';
+import { ChunkHandover } from './chunk-handover.ts';
+import { extract } from './extract.ts';
+
+/** A file or a directory; into a directory that is there, under its own name. Returns what was left out. */
+export async function copyOut(
+  sandbox: AgentHandle,
+  source: string,
+  wanted: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const info = await sandbox.files.stat(source, { signal });
+  const isInto = await stat(wanted).then(
+    (present) => present.isDirectory(),
+    () => false,
+  );
+  const target = isInto ? join(wanted, posix.basename(posix.resolve('/', source))) : wanted;
+  if (info.kind === 'directory') return copyDirectory(sandbox, source, target, signal);
+  if (info.kind === 'other') throw new SubletError('FILE_FAILED', `${source} is neither a file nor a directory.`);
+  await pipeline(sandbox.files.readStream(source, { signal }), createWriteStream(target, { mode: info.mode & 0o777 }), {
+    signal,
+  });
+  return [];
+}
+
+async function copyDirectory(
+  sandbox: AgentHandle,
+  source: string,
+  target: string,
+  outer: AbortSignal,
+): Promise<readonly string[]> {
+  const stop = new AbortController();
+  const archive = new ChunkHandover();
+  const packed = sandbox.commands.run(['tar', '-c', '-f', '-', '-C', source, '.'], {
+    signal: AbortSignal.any([outer, stop.signal]),
+    maxOutputBytes: 4096,
+    onStdout: (chunk) => archive.give(chunk),
+  });
+  packed.then(
+    () => archive.end(),
+    (error: unknown) => archive.end(error),
+  );
+  let skipped: readonly string[];
+  try {
+    ({ skipped } = await extract(archive, target));
+  } catch (error) {
+    stop.abort();
+    archive.cancel();
+    await packed.catch(() => undefined);
+    throw error;
+  }
+  // What follows the archive's end is padding.
+  archive.cancel();
+  const { exitCode, stderr } = await packed;
+  if (exitCode !== 0) throw new SubletError('FILE_FAILED', `The sandbox cannot pack ${source}: ${stderr.trim()}`);
+  return skipped;
+}

@@ -1,0 +1,199 @@
+/** The composition root: the one place that puts store, configuration, providers and manager together. */
+import { createConfig, type Config } from './config/config.ts';
+import { ensureHome, homePaths, type Environment } from './config/home.ts';
+import type { SandboxOptions, Sublet } from './core/api.ts';
+import type { Clock } from './core/clock.ts';
+import { SubletError } from './core/errors.ts';
+import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
+import type { Probe, SandboxProvider } from './provider/provider.ts';
+import { PROVIDERS } from './providers/registry.gen.ts';
+import type { Store } from './store/store.ts';
+import { silentLog, type Log } from './telemetry/log.ts';
+
+export interface OpenOptions {
+  /** Where everything is kept. Default: `SUBLET_HOME`, else `~/.sublet`. */
+  readonly home?: string | undefined;
+  /** `memory` forgets when the process ends: for tests. Default `sqlite`, in the home. */
+  readonly store?: 'sqlite' | 'memory' | Store | undefined;
+  /** Instead of the process's own variables. */
+  readonly env?: Environment | undefined;
+  /** Default: says nothing. */
+  readonly log?: Log | undefined;
+  readonly clock?: Clock | undefined;
+  /** Close on SIGINT, SIGTERM and normal exit. Default true. */
+  readonly handleSignals?: boolean | undefined;
+  /** What a slow create is doing, in words. */
+  readonly onProgress?: ((message: string) => void) | undefined;
+  /** Adapters beside the built-in ones, by their id. */
+  readonly providers?: readonly ProviderModule[] | undefined;
+}
+
+/** Opens the engine. No provider is loaded before the first sandbox. */
+export async function open(options: OpenOptions = {}): Promise<Sublet> {
+  const installation = openInstallation(options);
+  const { clock, config, log } = installation;
+  const [{ createManager }, { readIdentity }, store] = await Promise.all([
+    import('./manager/create-manager.ts'),
+    import('./config/identity.ts'),
+    openStore(options.store ?? 'sqlite', config),
+  ]);
+  const opened = new Map<string, Promise<SandboxProvider>>();
+  const manager = await createManager(
+    {
+      store,
+      clock,
+      log,
+      resolve: (wanted, facts) => resolve(installation, wanted, facts),
+      provider: (id, profile) => once(opened, `${id}\0${profile}`, () => openProvider(installation, id, profile)),
+      identity: await readIdentity(config.home),
+    },
+    {
+      onClose: () => closeAll(opened, store),
+      onProgress: ({ message }) => options.onProgress?.(message),
+    },
+  );
+  if (options.handleSignals ?? true) (await import('./manager/install-exit-hooks.ts')).installExitHooks(manager);
+  return manager;
+}
+
+/** Configuration and adapters without an engine: what `config`, `providers` and `doctor` need. */
+export interface Installation {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly providerIds: readonly string[];
+  /** Loads the adapter, once. PROFILE_NOT_FOUND if there is none. */
+  module(id: string): Promise<ProviderModule>;
+  /** What this machine allows. */
+  probe(id: string): Promise<Probe>;
+}
+
+export function openInstallation(options: OpenOptions = {}): Installation {
+  const env = options.env ?? process.env;
+  const log = options.log ?? silentLog;
+  const clock = options.clock ?? systemClock;
+  const loaders = {
+    ...PROVIDERS,
+    ...Object.fromEntries((options.providers ?? []).map((provider) => [provider.id, async () => ({ provider })])),
+  };
+  const loaded = new Map<string, Promise<ProviderModule>>();
+  const module = (id: string): Promise<ProviderModule> => once(loaded, id, () => loadProvider(loaders, id));
+  const providerIds = Object.keys(loaders);
+  const config = createConfig({
+    env,
+    home: homePaths(options.home === undefined ? env : { ...env, SUBLET_HOME: options.home }),
+    providers: { ids: providerIds, describe: module },
+    automaticProvider: async () => automaticProvider(process.platform),
+    warn: (message) => log.warn({}, message),
+    now: () => clock.now(),
+  });
+  const installation: Installation = {
+    config,
+    clock,
+    log,
+    providerIds,
+    module,
+    probe: async (id) => (await module(id)).probe(await providerContext(installation, id, id)),
+  };
+  return installation;
+}
+
+/** Runs the contract suite against a provider of this machine; `report` sees each case as it ends. */
+export async function runConformance(
+  installation: Installation,
+  id: string,
+  report: (result: unknown) => void,
+): Promise<void> {
+  void installation;
+  void id;
+  void report;
+}
+
+/** The first choice when nobody names a sandbox. It is not probed here: a create that fails says why. */
+export function automaticProvider(platform: NodeJS.Platform): string {
+  if (platform === 'linux') return 'namespace';
+  throw new SubletError(
+    'PROVIDER_UNUSABLE',
+    `The embedded sandboxes are Linux namespaces, and this is ${PLATFORM_NAMES[platform] ?? platform}.`,
+    {
+      hint: [
+        'With Docker: docker run --rm -it --privileged -v sublet:/root/.sublet node:22 npx sublet run -- echo hello',
+        'Or name another provider with --sandbox or SUBLET_SANDBOX; sublet providers lists them, cloud services included.',
+      ].join('\n'),
+    },
+  );
+}
+
+const PLATFORM_NAMES: Readonly<Record<string, string>> = { darwin: 'macOS', win32: 'Windows' };
+
+// setTimeout takes no more than this and would fire at once.
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  schedule(ms, callback, { ref = true } = {}) {
+    const timer = setTimeout(callback, Math.min(ms, MAX_TIMEOUT_MS));
+    if (!ref) timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+async function openStore(store: 'sqlite' | 'memory' | Store, config: Config): Promise<Store> {
+  if (store === 'memory') return (await import('./stores/memory/index.ts')).createMemoryStore();
+  if (store !== 'sqlite') return store;
+  const [{ openSqliteStore }] = await Promise.all([import('./stores/sqlite/index.ts'), ensureHome(config.home)]);
+  return openSqliteStore({ path: config.home.database });
+}
+
+async function resolve(
+  installation: Installation,
+  wanted: SandboxOptions,
+  facts: Parameters<Config['resolve']>[1],
+): ReturnType<Config['resolve']> {
+  const resolved = await installation.config.resolve(wanted, facts);
+  if (resolved.image === undefined || (await installation.module(resolved.provider)).imagesArePaths !== true)
+    return resolved;
+  const { resolveImage } = await import('./config/images.ts');
+  return { ...resolved, image: await resolveImage(installation.config.home, resolved.image) };
+}
+
+async function loadProvider(loaders: typeof PROVIDERS, id: string): Promise<ProviderModule> {
+  const load = Object.hasOwn(loaders, id) ? loaders[id] : undefined;
+  if (load !== undefined) return (await load()).provider;
+  throw new SubletError('PROFILE_NOT_FOUND', `No provider is called "${id}".`, {
+    hint: `Providers: ${Object.keys(loaders).join(', ')}.`,
+  });
+}
+
+async function openProvider(installation: Installation, id: string, profile: string): Promise<SandboxProvider> {
+  const [module, context] = await Promise.all([installation.module(id), providerContext(installation, id, profile)]);
+  return module.open(context);
+}
+
+async function providerContext(
+  { config, clock, log }: Installation,
+  id: string,
+  profile: string,
+): Promise<ProviderContext> {
+  const settings = await config.providerSettings(id, profile);
+  const { options } = settings;
+  return { stateDir: config.home.providerStateDir(id), clock, log, options, secret: (name) => settings.secret(name) };
+}
+
+// A failure is not remembered: what was missing may be there the next time.
+function once<T>(known: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  const present = known.get(key);
+  if (present !== undefined) return present;
+  const made = make();
+  known.set(key, made);
+  made.catch(() => known.delete(key));
+  return made;
+}
+
+async function closeAll(opened: ReadonlyMap<string, Promise<SandboxProvider>>, store: Store): Promise<void> {
+  const providers = await Promise.allSettled(opened.values());
+  await Promise.allSettled(
+    providers.map(async (each) => (each.status === 'fulfilled' ? each.value.close() : undefined)),
+  );
+  await store.close();
+}
