@@ -1,10 +1,11 @@
 /** The package as it is published: what is in it, and that it loads. Looks at `dist/`, which `npm test` builds first. */
 import { execFile } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { access, constants, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { scanImports } from '../scripts/scan-imports.ts';
 
 const run = promisify(execFile);
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -78,6 +79,14 @@ describe('the package', () => {
     expect(Object.keys((await import(name)) as object)).not.toEqual([]);
   });
 
+  it('uses every dependency it declares', () => {
+    const imported = sourceFiles().flatMap((file) =>
+      scanImports(readFileSync(file, 'utf8')).map((site) => site.specifier),
+    );
+    const declared = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+    expect(declared.filter((name) => !imported.some((specifier) => specifier?.startsWith(name)))).toEqual([]);
+  });
+
   it('pins every dependency to one version', () => {
     const ranges = Object.values({ ...manifest.dependencies, ...manifest.optionalDependencies });
     expect(ranges.filter((range) => !/^\d+\.\d+\.\d+$/.test(range))).toEqual([]);
@@ -124,6 +133,12 @@ function publicSubpaths(): string[] {
       const folder = /^\.\/(providers|stores)\/\*$/.exec(subpath)?.[1];
       return folder === undefined ? [specifier] : foldersOf(folder).map((name) => specifier.replace('*', name));
     });
+}
+
+function sourceFiles(): string[] {
+  return readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map((file) => path.join(ROOT, 'src', file));
 }
 
 function foldersOf(folder: string): string[] {
