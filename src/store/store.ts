@@ -1,4 +1,7 @@
-/** The store contract: what is remembered. Every method is one short transaction; changes of state are compare-and-set. */
+/**
+ * The store contract: what is remembered. Every method is one short transaction; changes of state are compare-and-set.
+ * After `close` every method rejects with CLOSED. What else can fail: STORE_BUSY, STORE_FAILED, STORE_CORRUPT.
+ */
 import type { EventFilter, NewEvent, SubletEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
@@ -64,18 +67,30 @@ export interface Store {
   listOwners(): Promise<readonly OwnerRecord[]>;
   removeOwner(id: OwnerId): Promise<void>;
 
-  /** The intent: a row in `creating`, committed before the provider is asked, with event `sandbox.creating`. */
+  /**
+   * The intent: a row in `creating`, committed before the provider is asked, with event `sandbox.creating`.
+   * An id that is taken → STATE_CONFLICT.
+   */
   insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord>;
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
   findSandboxes(query: SandboxQuery): Promise<readonly SandboxRecord[]>;
   countSandboxes(
     query: Pick<SandboxQuery, 'states' | 'provider' | 'ephemeral'>,
   ): Promise<Readonly<Record<SandboxKind, number>>>;
-  /** Moves and appends the event, or returns undefined and changes nothing when state or version differ. */
+  /**
+   * Moves and appends the event, or returns undefined and changes nothing when state or version differ. The row keeps
+   * its owner unless the patch names another.
+   */
   moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined>;
-  /** Changes fields without a move; undefined if the row is gone or `version` differs. */
+  /**
+   * Changes fields without a move; undefined if the row is gone or `version` differs. A field that is present and
+   * undefined is cleared. `network` only tightens: a weaker level leaves it as it is.
+   */
   patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined>;
-  /** Later activity only: an older instant never overwrites a newer one. One transaction for all. */
+  /**
+   * Later activity only: an older instant never overwrites a newer one. One transaction for all. Only of what is running,
+   * paused or stopped: elsewhere `dueAt` is not about activity.
+   */
   touch(activities: readonly Activity[]): Promise<void>;
   /** Forgets destroyed and lost rows that are no session's, older than the instant. Returns how many. */
   pruneSandboxes(before: number): Promise<number>;
@@ -84,13 +99,17 @@ export interface Store {
   listSessions(limit?: number): Promise<readonly BoundSession[]>;
   /**
    * Binds the key to a new sandbox in `creating`, or returns the present binding: exactly one caller wins,
-   * however many ask at once from however many processes.
+   * however many ask at once from however many processes. The sandbox gets the key, and a network at least as tight as
+   * the session's. Appends `sandbox.creating` and `session.created`. A key with a NUL character → USAGE, here and below.
    */
   claimSession(
     session: NewSession,
     sandbox: NewSandbox,
   ): Promise<{ readonly won: boolean; readonly bound: BoundSession }>;
-  /** As `claimSession`, replacing exactly `expected`; the loser gets what the winner bound. */
+  /**
+   * As `claimSession`, replacing exactly `expected`; the loser gets what the winner bound. The session takes the new
+   * sandbox's profile and keeps its ratchet. Appends `sandbox.creating` and `session.replaced`.
+   */
   replaceSandbox(
     key: SessionKey,
     expected: SandboxId,

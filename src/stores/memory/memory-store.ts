@@ -109,8 +109,9 @@ export class MemoryStore implements Store {
   }
 
   async touch(activities: readonly Activity[]): Promise<void> {
+    const { sandboxes } = this.#open();
     for (const activity of activities) {
-      const before = this.#open().sandboxes.get(activity.sandboxId);
+      const before = sandboxes.get(activity.sandboxId);
       const after = before && touchedSandbox(before, activity);
       if (after !== undefined) this.#keep(after);
     }

@@ -40,24 +40,7 @@ export class Connection {
   }
 
   /** Runs statements that only read, or a single one that writes. */
-  run<T>(body: () => T): Promise<T> {
-    return this.#attempt(body);
-  }
-
-  /** Runs `body` in one transaction that holds the write lock from the start; what throws leaves nothing behind. */
-  transaction<T>(body: () => T): Promise<T> {
-    return this.#attempt(() => this.#inTransaction(body));
-  }
-
-  /** Twice is harmless. */
-  close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#statements.clear();
-    this.#database.close();
-  }
-
-  async #attempt<T>(body: () => T): Promise<T> {
+  async run<T>(body: () => T): Promise<T> {
     if (this.#closed) throw storeClosed();
     if (this.#waiting !== undefined) return this.#queue(body);
     try {
@@ -66,6 +49,19 @@ export class Connection {
       if (!isBusy(cause)) throw toStoreError(cause, this.path);
     }
     return this.#queue(body);
+  }
+
+  /** Runs `body` in one transaction that holds the write lock from the start; what throws leaves nothing behind. */
+  transaction<T>(body: () => T): Promise<T> {
+    return this.run(() => this.#inTransaction(body));
+  }
+
+  /** Twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#statements.clear();
+    this.#database.close();
   }
 
   // One call at a time asks for the lock: a hundred that wait do not block the thread a hundred times as long.

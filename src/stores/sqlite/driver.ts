@@ -29,7 +29,7 @@ export async function openDatabase(url: string, busyTimeoutMs: number): Promise<
     prepare(sql) {
       const statement = database.prepare(sql);
       statement.setReturnArrays(true);
-      return statement as Statement;
+      return statement;
     },
     close: () => database.close(),
   };

@@ -1,5 +1,6 @@
 /** Opens the SQLite store at a path, and makes it on first use: readable by its user alone. */
-import { mkdir, open } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Clock } from '../../core/clock.ts';
@@ -48,10 +49,19 @@ function openExisting(path: string): Promise<Database> {
   return openDatabase(`${pathToFileURL(path).href}?mode=rw`, BUSY_TIMEOUT_MS);
 }
 
+// Made under another name and linked, because closing a descriptor of a file drops every lock that this process holds
+// on it, and SQLite in this process may have opened the file the moment it has its name.
 async function createFile(path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const file = await open(path, 'a', 0o600);
-  await file.close();
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, '', { mode: 0o600, flag: 'wx' });
+  try {
+    await link(draft, path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
+  } finally {
+    await rm(draft);
+  }
 }
 
 const systemClock: Clock = {

@@ -13,6 +13,7 @@ export interface Search {
 const AFTER_ALL = '\u{10FFFF}';
 
 export function sandboxSearch(query: SandboxQuery, columns: string): Search {
+  if (query.states?.length === 0) return { sql: `select ${columns} from sandboxes where false`, values: [] };
   const limit = Math.min(query.limit ?? DEFAULT_LIMIT, Number.MAX_SAFE_INTEGER);
   if (query.dueBy !== undefined) return dueSearch(query, query.dueBy, columns, limit);
   const isNarrow = query.sessionKey !== undefined || query.ownerId !== undefined || query.idPrefix !== undefined;
@@ -47,9 +48,7 @@ function narrowSearch(query: SandboxQuery, columns: string, limit: number): Sear
 // One arm for each state, each already in order by the index on (state, created_at); SQLite merges them and stops at
 // the limit, so listing costs what it returns and not what the table holds.
 function newestSearch(query: SandboxQuery, columns: string, limit: number): Search {
-  const states = query.states ?? SANDBOX_STATES;
-  const arms = states.map((state) => conditions({ ...query, states: [state] }));
-  if (arms.length === 0) return { sql: `select ${columns} from sandboxes where false`, values: [] };
+  const arms = (query.states ?? SANDBOX_STATES).map((state) => conditions({ ...query, states: [state] }));
   return {
     sql: `${arms.map((arm) => `select ${columns} from sandboxes where ${arm.sql}`).join(' union all ')}
       order by created_at desc limit ?`,

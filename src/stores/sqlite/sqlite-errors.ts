@@ -10,13 +10,35 @@ const FULL = 13;
 const CANTOPEN = 14;
 const PROTOCOL = 15;
 const NOTADB = 26;
+/** An extended code: the file ends before a page that its header counts. */
+const SHORT_READ = 522;
+
+/** The driver's `all` throws without a code; these are SQLite's own texts for the codes that matter here. */
+const CODE_OF_MESSAGE: Readonly<Record<string, number>> = {
+  'database is locked': BUSY,
+  'database table is locked': LOCKED,
+  'attempt to write a readonly database': READONLY,
+  'database disk image is malformed': CORRUPT,
+  'database or disk is full': FULL,
+  'unable to open database file': CANTOPEN,
+  'locking protocol': PROTOCOL,
+  'file is not a database': NOTADB,
+};
 
 const SCHEMA_DAMAGE = /^no such (table|column|index)/;
 
-const HINTS: Readonly<Record<number, string>> = {
-  [READONLY]: 'Make the file and its directory writable by this user, or set SUBLET_HOME to a directory that is.',
-  [FULL]: 'Free some space on that disk, or set SUBLET_HOME to a directory on another one.',
-  [CANTOPEN]: 'Make the file and its directory readable and writable by this user, or set SUBLET_HOME elsewhere.',
+const NO_ACCESS = 'Make the file and its directory writable by this user, or set SUBLET_HOME to a directory that is.';
+const NO_SPACE = 'Free some space on that disk, or set SUBLET_HOME to a directory on another one.';
+
+const HINTS: Readonly<Record<string, string>> = {
+  [READONLY]: NO_ACCESS,
+  [CANTOPEN]: NO_ACCESS,
+  EACCES: NO_ACCESS,
+  EPERM: NO_ACCESS,
+  EROFS: NO_ACCESS,
+  [FULL]: NO_SPACE,
+  ENOSPC: NO_SPACE,
+  EDQUOT: NO_SPACE,
 };
 
 /** True when another connection holds the lock and trying again is right. */
@@ -34,10 +56,12 @@ export function toStoreError(cause: unknown, path: string): SubletError {
   if (SubletError.is(cause)) return cause;
   const code = resultCode(cause);
   const message = cause instanceof Error ? cause.message : String(cause);
-  if (code === CORRUPT || code === NOTADB || SCHEMA_DAMAGE.test(message)) return corruptStore(path, message, cause);
+  if (isDamage(cause, message)) return corruptStore(path, message, cause);
   return new SubletError('STORE_FAILED', `The store ${path} could not be used: ${message}.`, {
     cause,
-    hint: (code === undefined ? undefined : HINTS[code]) ?? 'Check the disk that holds it and its permissions.',
+    hint:
+      HINTS[code ?? systemCode(cause)] ??
+      'Check the disk that holds it, and that every part of the path is a directory.',
     details: { path },
   });
 }
@@ -58,7 +82,21 @@ export function busyStore(path: string, waitedMs: number, cause: unknown): Suble
   });
 }
 
+function isDamage(cause: unknown, message: string): boolean {
+  const code = resultCode(cause);
+  return code === CORRUPT || code === NOTADB || extendedCode(cause) === SHORT_READ || SCHEMA_DAMAGE.test(message);
+}
+
 function resultCode(cause: unknown): number | undefined {
-  if (!(cause instanceof Error) || !('errcode' in cause) || typeof cause.errcode !== 'number') return undefined;
-  return cause.errcode & 0xff;
+  const extended = extendedCode(cause);
+  if (extended !== undefined) return extended & 0xff;
+  return cause instanceof Error ? CODE_OF_MESSAGE[cause.message] : undefined;
+}
+
+function extendedCode(cause: unknown): number | undefined {
+  return cause instanceof Error && 'errcode' in cause && typeof cause.errcode === 'number' ? cause.errcode : undefined;
+}
+
+function systemCode(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }

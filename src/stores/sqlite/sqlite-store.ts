@@ -52,59 +52,59 @@ export class SqliteStore implements Store {
     this.#connection = connection;
   }
 
-  async installation(): Promise<string> {
+  installation(): Promise<string> {
     const db = this.#connection;
     return db.run(() => String(db.statement('select id from installation').get()?.[0]));
   }
 
-  async putOwner(owner: OwnerRecord): Promise<void> {
+  putOwner(owner: OwnerRecord): Promise<void> {
     const db = this.#connection;
     return db.run(() => upsertOwner(db, owner));
   }
 
-  async getOwner(id: OwnerId): Promise<OwnerRecord | undefined> {
+  getOwner(id: OwnerId): Promise<OwnerRecord | undefined> {
     const db = this.#connection;
     return db.run(() => selectOwner(db, id));
   }
 
-  async listOwners(): Promise<readonly OwnerRecord[]> {
+  listOwners(): Promise<readonly OwnerRecord[]> {
     const db = this.#connection;
     return db.run(() => selectOwners(db));
   }
 
-  async removeOwner(id: OwnerId): Promise<void> {
+  removeOwner(id: OwnerId): Promise<void> {
     const db = this.#connection;
     return db.run(() => deleteOwner(db, id));
   }
 
-  async insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord> {
+  insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord> {
     const db = this.#connection;
-    const record = newSandbox(sandbox);
     return db.transaction(() => {
+      const record = newSandbox(sandbox);
       insertSandbox(db, record);
       insertEvent(db, creatingEvent(record));
       return record;
     });
   }
 
-  async getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
+  getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
     const db = this.#connection;
     return db.run(() => selectSandbox(db, id));
   }
 
-  async findSandboxes(query: SandboxQuery): Promise<readonly SandboxRecord[]> {
+  findSandboxes(query: SandboxQuery): Promise<readonly SandboxRecord[]> {
     const db = this.#connection;
     return db.run(() => searchSandboxes(db, query));
   }
 
-  async countSandboxes(
+  countSandboxes(
     query: Pick<SandboxQuery, 'states' | 'provider' | 'ephemeral'>,
   ): Promise<Readonly<Record<SandboxKind, number>>> {
     const db = this.#connection;
     return db.run(() => countSandboxes(db, query));
   }
 
-  async moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined> {
+  moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined> {
     const db = this.#connection;
     return db.transaction(() => {
       const before = selectSandbox(db, id);
@@ -116,7 +116,7 @@ export class SqliteStore implements Store {
     });
   }
 
-  async patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined> {
+  patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined> {
     const db = this.#connection;
     return db.transaction(() => {
       const before = selectSandbox(db, id);
@@ -127,7 +127,7 @@ export class SqliteStore implements Store {
     });
   }
 
-  async touch(activities: readonly Activity[]): Promise<void> {
+  touch(activities: readonly Activity[]): Promise<void> {
     const db = this.#connection;
     return db.transaction(() => {
       for (const activity of activities) {
@@ -138,29 +138,31 @@ export class SqliteStore implements Store {
     });
   }
 
-  async pruneSandboxes(before: number): Promise<number> {
+  pruneSandboxes(before: number): Promise<number> {
     const db = this.#connection;
     return db.run(() => deleteOldSandboxes(db, before));
   }
 
-  async getSession(key: SessionKey): Promise<BoundSession | undefined> {
-    checkKey(key);
+  getSession(key: SessionKey): Promise<BoundSession | undefined> {
     const db = this.#connection;
-    return db.run(() => selectSession(db, key));
+    return db.run(() => {
+      checkKey(key);
+      return selectSession(db, key);
+    });
   }
 
-  async listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
+  listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
     const db = this.#connection;
     return db.run(() => selectSessions(db, limit));
   }
 
-  async claimSession(
+  claimSession(
     session: NewSession,
     sandbox: NewSandbox,
   ): Promise<{ readonly won: boolean; readonly bound: BoundSession }> {
-    checkKey(session.key);
     const db = this.#connection;
     return db.transaction(() => {
+      checkKey(session.key);
       const present = selectSession(db, session.key);
       if (present !== undefined) return { won: false, bound: present };
       const bound = newBinding(session, sandbox);
@@ -172,14 +174,14 @@ export class SqliteStore implements Store {
     });
   }
 
-  async replaceSandbox(
+  replaceSandbox(
     key: SessionKey,
     expected: SandboxId,
     sandbox: NewSandbox,
   ): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }> {
-    checkKey(key);
     const db = this.#connection;
     return db.transaction(() => {
+      checkKey(key);
       const present = selectSession(db, key);
       if (present?.session.sandboxId !== expected) return { won: false, bound: present };
       const bound = replacedBinding(present.session, sandbox);
@@ -191,15 +193,10 @@ export class SqliteStore implements Store {
     });
   }
 
-  async tightenSession(
-    key: SessionKey,
-    level: NetworkLevel,
-    reason: string,
-    at: number,
-  ): Promise<BoundSession | undefined> {
-    checkKey(key);
+  tightenSession(key: SessionKey, level: NetworkLevel, reason: string, at: number): Promise<BoundSession | undefined> {
     const db = this.#connection;
     return db.transaction(() => {
+      checkKey(key);
       const before = selectSession(db, key);
       const after = before && tightenedBinding(before, level, reason);
       if (before === undefined || after === undefined) return before;
@@ -210,41 +207,41 @@ export class SqliteStore implements Store {
     });
   }
 
-  async removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean> {
-    checkKey(key);
+  removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean> {
     const db = this.#connection;
     return db.transaction(() => {
+      checkKey(key);
       const removed = deleteSession(db, key, sandboxId);
       if (removed) insertEvent(db, removedEvent(key, sandboxId, cause, at));
       return removed;
     });
   }
 
-  async appendEvents(events: readonly NewEvent[]): Promise<void> {
+  appendEvents(events: readonly NewEvent[]): Promise<void> {
     const db = this.#connection;
     return db.transaction(() => {
       for (const event of events) insertEvent(db, event);
     });
   }
 
-  async listEvents(filter: EventFilter): Promise<readonly SubletEvent[]> {
+  listEvents(filter: EventFilter): Promise<readonly SubletEvent[]> {
     const db = this.#connection;
     return db.run(() => selectEvents(db, filter));
   }
 
-  async pruneEvents(keepNewest: number): Promise<number> {
+  pruneEvents(keepNewest: number): Promise<number> {
     const db = this.#connection;
     return db.run(() => deleteOldEvents(db, keepNewest));
   }
 
-  async addToCounters(rows: readonly CounterRow[]): Promise<void> {
+  addToCounters(rows: readonly CounterRow[]): Promise<void> {
     const db = this.#connection;
     return db.transaction(() => {
       for (const row of rows) addToCounter(db, row);
     });
   }
 
-  async counters(): Promise<readonly CounterRow[]> {
+  counters(): Promise<readonly CounterRow[]> {
     const db = this.#connection;
     return db.run(() => selectCounters(db));
   }
