@@ -1,0 +1,96 @@
+/** Pausing: the freezer where there is one, else SIGSTOP to every process of the sandbox. */
+import { readFile, mkdir, rmdir, writeFile, readdir, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CgroupHost } from './cgroup.ts';
+import type { SandboxRecord } from './sandbox-record.ts';
+
+/** Rounds until no process is found outside: a fork between two looks is caught by the next. */
+const MAX_ROUNDS = 50;
+
+export async function freeze(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
+  const group = await freezerGroup(host, record);
+  if (group === undefined) return stopAll(record);
+  // Frozen first: whatever joins a frozen group is frozen on arrival and cannot fork past the next look.
+  if (host?.version === 1) {
+    await writeFile(join(group, 'freezer.state'), 'FROZEN');
+    await gather(group, record);
+  } else {
+    await writeFile(join(group, 'cgroup.freeze'), '1');
+  }
+  await settled(group, host?.version === 1 ? 'freezer.state' : 'cgroup.events', host?.version === 1 ? /^FROZEN/u : /^frozen 1$/mu);
+}
+
+export async function thaw(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
+  const group = await freezerGroup(host, record);
+  if (group === undefined) return signalAll(record, 'SIGCONT');
+  await writeFile(join(group, host?.version === 1 ? 'freezer.state' : 'cgroup.freeze'), host?.version === 1 ? 'THAWED' : '0');
+}
+
+/** A frozen group holds its processes back from dying; version 1 keeps one apart from the others. */
+export async function removeFreezer(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
+  if (host?.version !== 1 || host.roots.freezer === undefined) return;
+  await rmdir(freezerDir(host.roots.freezer, record.name)).catch(() => undefined);
+}
+
+/** Every process of the sandbox as the host numbers it, the first one included. */
+export async function processesOf(record: SandboxRecord): Promise<readonly number[]> {
+  if (record.init === undefined) return [];
+  const own = await readlink(`/proc/${record.init.pid}/ns/pid`).catch(() => undefined);
+  if (own === undefined) return [];
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name)).map(Number);
+  const found = await Promise.all(pids.map(async (pid) => ((await readlink(`/proc/${pid}/ns/pid`).catch(() => undefined)) === own ? pid : undefined)));
+  return found.filter((pid): pid is number => pid !== undefined);
+}
+
+async function freezerGroup(host: CgroupHost | undefined, record: SandboxRecord): Promise<string | undefined> {
+  if (host === undefined) return undefined;
+  if (host.version === 2) return record.cgroups[0];
+  if (host.roots.freezer === undefined) return undefined;
+  const dir = freezerDir(host.roots.freezer, record.name);
+  await mkdir(dir, { recursive: true });
+  return dir;
+}
+
+function freezerDir(root: string, name: string): string {
+  return join(root, 'sublet', name);
+}
+
+async function gather(group: string, record: SandboxRecord): Promise<void> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const inside = new Set((await readFile(join(group, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean).map(Number));
+    const outside = (await processesOf(record)).filter((pid) => !inside.has(pid));
+    if (outside.length === 0) return;
+    for (const pid of outside) await writeFile(join(group, 'cgroup.procs'), String(pid)).catch(() => undefined);
+  }
+}
+
+async function settled(group: string, file: string, pattern: RegExp): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (pattern.test(await readFile(join(group, file), 'utf8').catch(() => ''))) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function stopAll(record: SandboxRecord): Promise<void> {
+  const stopped = new Set<number>();
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const fresh = (await processesOf(record)).filter((pid) => !stopped.has(pid));
+    if (fresh.length === 0) return;
+    for (const pid of fresh) {
+      send(pid, 'SIGSTOP');
+      stopped.add(pid);
+    }
+  }
+}
+
+async function signalAll(record: SandboxRecord, signal: 'SIGCONT'): Promise<void> {
+  for (const pid of await processesOf(record)) send(pid, signal);
+}
+
+function send(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended.
+  }
+}

@@ -1,0 +1,46 @@
+/** Where a sandbox's parts lie on the host and inside. Pure. */
+import { join } from 'node:path';
+
+/** Inside the sandbox. */
+export const WORKDIR = '/workspace';
+export const HOME = '/home/sandbox';
+export const CHANNEL_DIR = '/run/sublet';
+export const INNER_UID = 1000;
+
+/**
+ * On a root-run manager the sandbox's user is this unprivileged host id: above every range that distributions,
+ * systemd or subuid files hand out, so that it owns nothing on the host but sandboxes' disks.
+ */
+export const HOST_UID = 1_879_049_192;
+
+export interface SandboxPaths {
+  readonly dir: string;
+  readonly record: string;
+  /** What `stop` keeps: workspace, home, tmp. */
+  readonly disk: string;
+  /** Pipes between this host and the sandbox's resident shell; read-only inside. */
+  readonly channel: string;
+  /** Output of background commands; not visible inside. */
+  readonly commands: string;
+  readonly mountTable: string;
+}
+
+export function sandboxPaths(stateDir: string, name: string): SandboxPaths {
+  const dir = join(stateDir, 'sandboxes', name);
+  return {
+    dir,
+    record: join(dir, 'sandbox.json'),
+    disk: join(dir, 'disk'),
+    channel: join(dir, 'channel'),
+    commands: join(dir, 'commands'),
+    mountTable: join(dir, 'mounts'),
+  };
+}
+
+/** Directories of the disk and where they appear inside. */
+export const DISK_DIRS: readonly { readonly name: string; readonly target: string; readonly mode: number }[] = [
+  { name: 'workspace', target: WORKDIR, mode: 0o755 },
+  { name: 'home', target: HOME, mode: 0o755 },
+  { name: 'tmp', target: '/tmp', mode: 0o1777 },
+  { name: 'var-tmp', target: '/var/tmp', mode: 0o1777 },
+];

@@ -1,0 +1,15 @@
+/** Limits that every process can be given without a cgroup. Pure. */
+import type { Limits } from '../../core/spec.ts';
+
+export const DEFAULT_PIDS = 2048;
+
+/**
+ * A shell line for the host's sh. The process limit counts per user namespace, so it holds for the sandbox as a whole;
+ * the data limit holds for each process and matters where no cgroup bounds the sum.
+ */
+export function limitScript(limits: Limits, hasMemoryCgroup: boolean): string {
+  const pids = limits.pids ?? DEFAULT_PIDS;
+  const lines = [`ulimit -u ${pids} 2>/dev/null || ulimit -p ${pids}`, 'ulimit -c 0'];
+  if (limits.memoryBytes !== undefined && !hasMemoryCgroup) lines.push(`ulimit -d ${Math.ceil(limits.memoryBytes / 1024)}`);
+  return lines.join('; ');
+}

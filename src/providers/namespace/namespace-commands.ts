@@ -1,0 +1,139 @@
+/** Commands in one sandbox: foreground ones through armed shells, background ones through processes of their own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { resolve } from 'node:path/posix';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../core/clock.ts';
+import type { Command, CommandInfo, CommandResult, Commands, RunningCommand, RunOptions, StartOptions } from '../../core/commands.ts';
+import { abortedError, SubletError } from '../../core/errors.ts';
+import type { CommandId } from '../../core/ids.ts';
+import { BackgroundCommands } from '../../provider/posix/background-commands.ts';
+import type { LaunchLine, LaunchRequest } from '../../provider/posix/launch-line.ts';
+import { killTagged, newTag, newTagGroup, type ProcessTag } from '../../provider/posix/process-tree.ts';
+import { runProcess } from '../../provider/posix/run-process.ts';
+import { Channel } from './channel.ts';
+import { commandScript } from './command-script.ts';
+import { WORKDIR, type SandboxPaths } from './layout.ts';
+import { lostError } from './namespace-errors.ts';
+import { BASE_ENV, enterLine, type Privileges } from './privileges.ts';
+import { ResidentShell } from './resident-shell.ts';
+import { isRunning, type SandboxRecord } from './sandbox-record.ts';
+
+export interface CommandsContext {
+  readonly record: SandboxRecord;
+  readonly paths: SandboxPaths;
+  readonly privileges: Privileges;
+  readonly limits: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+}
+
+export class NamespaceCommands implements Commands {
+  readonly #context: CommandsContext;
+  readonly #background: BackgroundCommands;
+  readonly #tags = newTagGroup();
+  #resident: Promise<ResidentShell> | undefined;
+  #closed = false;
+
+  /** `resident` is the shell that came with the sandbox, if this process started it. */
+  constructor(context: CommandsContext, resident?: ResidentShell) {
+    this.#context = context;
+    if (resident !== undefined) this.#resident = Promise.resolve(resident);
+    this.#background = new BackgroundCommands({
+      dir: context.paths.commands,
+      clock: context.clock,
+      launch: (request) => this.#launch(request),
+      kill: (tag, signal) => killTagged({ tag, inPidNamespaceOf: context.record.init?.pid }, signal).then(() => undefined),
+    });
+  }
+
+  async run(command: Command, options: RunOptions = {}): Promise<CommandResult> {
+    if (options.signal?.aborted === true) throw abortedError(options.signal);
+    const tag = newTag(this.#tags);
+    const script = commandScript({ command, cwd: this.#resolve(options.cwd), env: { ...this.#context.env, ...options.env }, tag });
+    const shell = await (await this.#residentShell()).take();
+    const stdin = await shell.start(script, options.stdin !== undefined);
+    const result = await runProcess({ stdin, stdout: shell.stdout, stderr: shell.stderr, exit: shell.exit }, options, {
+      clock: this.#context.clock,
+      killTree: () => this.#kill(tag),
+    });
+    if (result.exitCode === null && !result.timedOut && !(await isRunning(this.#context.record))) throw lostError(this.#context.record.name);
+    return result;
+  }
+
+  start(command: Command, options?: StartOptions): Promise<RunningCommand> {
+    return this.#background.start(command, options);
+  }
+
+  attach(id: CommandId): Promise<RunningCommand> {
+    return this.#background.attach(id);
+  }
+
+  list(): Promise<readonly CommandInfo[]> {
+    return this.#background.list();
+  }
+
+  /** Ends the waiting shells; commands that run go on. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const resident = await this.#resident?.catch(() => undefined);
+    resident?.close();
+  }
+
+  async #residentShell(): Promise<ResidentShell> {
+    const present = await this.#resident?.catch(() => undefined);
+    if (present?.isOpen === true) return present;
+    this.#resident = this.#enter();
+    return this.#resident;
+  }
+
+  /** Starts a resident shell in a sandbox that another process made, or whose own shell was killed. */
+  async #enter(): Promise<ResidentShell> {
+    const { record, privileges, limits, paths } = this.#context;
+    if (this.#closed || !(await isRunning(record))) throw lostError(record.name);
+    const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`);
+    await channel.make();
+    const [program = '', ...args] = enterLine(privileges, record, limits);
+    const child = spawn(program, [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name], {
+      detached: true,
+      cwd: '/',
+      env: BASE_ENV,
+      stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
+    });
+    child.unref();
+    return ResidentShell.open(channel, said(child, record.name));
+  }
+
+  async #kill(tag: ProcessTag): Promise<void> {
+    await killTagged({ tag, inPidNamespaceOf: this.#context.record.init?.pid });
+  }
+
+  /** Background commands get their script on descriptor 3, so that no value of theirs is in an argument or on the host. */
+  #launch(request: LaunchRequest): LaunchLine {
+    const { record, privileges, limits, env } = this.#context;
+    const [file = '', ...args] = enterLine(privileges, record, limits);
+    const input = commandScript({ command: request.command, cwd: this.#resolve(request.cwd), env: { ...env, ...request.env }, tag: request.tag });
+    return { file, args: [...args, 'sh', '-c', 'sublet_script=$(cat <&3); exec 3<&-; eval "unset sublet_script; $sublet_script"', 'sh'], env: BASE_ENV, cwd: '/', input };
+  }
+
+  #resolve(cwd: string | undefined): string {
+    return cwd === undefined ? WORKDIR : resolve(WORKDIR, cwd);
+  }
+}
+
+/** Resolves with the first status line; rejects with what the way in said when it ends instead. */
+function said(child: ChildProcess, name: string): Promise<void> {
+  const [, , stderr, , status] = child.stdio as unknown as [null, null, Socket, null, Socket];
+  let errors = '';
+  stderr.on('data', (chunk: Buffer) => {
+    if (errors.length < 2_000) errors += chunk.toString();
+  });
+  return new Promise<void>((resolve, reject) => {
+    status.once('data', () => resolve());
+    const fail = (): void => reject(new SubletError('PROVIDER_UNAVAILABLE', `The sandbox ${name} could not be entered: ${errors.trim()}`, { hint: 'Try again; if it stays so, destroy the sandbox.' }));
+    child.once('error', fail);
+    child.once('close', fail);
+  }).finally(() => {
+    stderr.destroy();
+    status.destroy();
+  });
+}

@@ -1,0 +1,40 @@
+/** What the kernel and the tools said, as our errors. */
+import { SubletError } from '../../core/errors.ts';
+
+const STEPS: Readonly<Record<number, string>> = {
+  90: 'mounting the sandbox’s file systems',
+  91: 'entering the new root',
+  93: 'waiting for this process',
+  94: 'joining the control groups',
+  95: 'making the pipes',
+};
+
+export const ALTERNATIVES = 'Run `sublet doctor` for what this machine allows, or use another provider: --sandbox docker.';
+
+export function setupError(exitCode: number | null, messages: string): SubletError {
+  const said = messages.trim();
+  if (/unshare.*(Operation not permitted|No space left|Invalid argument)/su.test(said) && (exitCode === null || exitCode < 90)) {
+    return new SubletError('PROVIDER_UNUSABLE', `This machine does not let this user make namespaces: ${said}`, {
+      hint: `Allow it with \`sysctl -w kernel.unprivileged_userns_clone=1\` or \`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\` or \`sysctl -w user.max_user_namespaces=15000\`, whichever is set against it. ${ALTERNATIVES}`,
+    });
+  }
+  if (/ENOENT/u.test(said)) {
+    return new SubletError('PROVIDER_UNUSABLE', `A program of util-linux is missing: ${said}`, {
+      hint: 'Install util-linux (setpriv, unshare, nsenter, mount).',
+    });
+  }
+  if (/\bsh\b.*No such file/su.test(said)) {
+    return new SubletError('CONFIG_INVALID', `The image has no working sh: ${said}`, { hint: 'An image needs sh and cat; busybox has both.' });
+  }
+  const step = exitCode === null ? undefined : STEPS[exitCode];
+  return new SubletError('CREATE_FAILED', `The sandbox could not be made${step === undefined ? '' : `: ${step} failed`}${said === '' ? '' : `: ${said}`}.`, {
+    details: { exitCode },
+    hint: ALTERNATIVES,
+  });
+}
+
+export function lostError(name: string): SubletError {
+  return new SubletError('SANDBOX_LOST', `The sandbox ${name} is not running.`, {
+    hint: 'Its processes were ended from outside or the machine was restarted; its files may still be there.',
+  });
+}

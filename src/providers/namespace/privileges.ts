@@ -1,0 +1,63 @@
+/** The two ways to make a sandbox: by root, which maps its own id and an unprivileged one, and by an ordinary user. */
+import { HOME, HOST_UID, INNER_UID, WORKDIR } from './layout.ts';
+import type { SandboxRecord } from './sandbox-record.ts';
+import { JOIN } from './scripts.ts';
+
+const NAMESPACES = ['--mount', '--propagation', 'slave', '--pid', '--fork', '--net', '--ipc', '--uts', '--cgroup'];
+
+export interface Privileges {
+  readonly isRoot: boolean;
+  /** Who owns the files of a sandbox's disk on the host. */
+  readonly diskOwner: number | undefined;
+  /** Makes the outer namespaces and runs the rest of the line as their root. */
+  readonly unshare: readonly string[];
+  /** Ids the host must map before the outer root is one; none where `unshare` maps its own. */
+  readonly idMap: string | undefined;
+  /** Drops every privilege, changes root to the current directory, and runs the rest of the line. */
+  readonly drop: readonly string[];
+}
+
+const ROOT: Privileges = {
+  isRoot: true,
+  diskOwner: HOST_UID,
+  unshare: ['setpriv', '--no-new-privs', 'unshare', '--user', '--keep-caps', ...NAMESPACES],
+  idMap: `0 0 1\n${INNER_UID} ${HOST_UID} 1\n`,
+  drop: ['unshare', '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--root=.', `--wd=${WORKDIR}`],
+};
+
+/** One user namespace holds the mounts, a second one inside it the agent: it has no rights over the first. */
+const USER: Privileges = {
+  isRoot: false,
+  diskOwner: undefined,
+  unshare: ['setpriv', '--no-new-privs', 'unshare', '--map-root-user', ...NAMESPACES],
+  idMap: undefined,
+  drop: ['unshare', `--map-user=${INNER_UID}`, `--map-group=${INNER_UID}`, '--root=.', `--wd=${WORKDIR}`],
+};
+
+export function currentPrivileges(): Privileges {
+  return process.getuid?.() === 0 ? ROOT : USER;
+}
+
+/**
+ * The environment of everything inside before a command adds its own, and of the host's tools on the way there:
+ * never the caller's, and never the agent's, whose LD_PRELOAD would run outside.
+ */
+export const BASE_ENV: Readonly<Record<string, string>> = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME,
+  USER: 'sandbox',
+  LOGNAME: 'sandbox',
+  SHELL: '/bin/sh',
+  LANG: 'C.UTF-8',
+};
+
+/** The line that runs a program of the image inside a running sandbox, under its limits and without privileges. */
+export function enterLine(privileges: Privileges, record: SandboxRecord, limits: string): readonly string[] {
+  const { init, holder } = record;
+  if (init === undefined || holder === undefined) throw new Error('A sandbox that is not running cannot be entered.');
+  const join = ['sh', '-c', JOIN, 'sh', record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '), limits, 'setpriv', '--no-new-privs'];
+  const all = ['--target', String(init.pid), '--user', '--mount', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
+  if (privileges.isRoot) return [...join, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
+  // First into the outer user namespace, whose root may join the others; then all at once, the inner one last.
+  return [...join, 'nsenter', '--target', String(holder.pid), '--user', '--preserve-credentials', '--', 'nsenter', ...all, '--preserve-credentials', '--'];
+}

@@ -1,0 +1,184 @@
+/** The resident shell of one sandbox as this process holds it: keeps shells armed, hands them out, hears how they end. */
+import { Socket } from 'node:net';
+import { SubletError } from '../../core/errors.ts';
+import { closeFd } from '../../provider/posix/fifo-pool.ts';
+import type { ProcessExit } from '../../provider/posix/run-process.ts';
+import type { Channel, SlotPipes } from './channel.ts';
+import { armedScript } from './command-script.ts';
+
+const MAX_SPARE = 8;
+
+export interface ArmedShell {
+  readonly stdout: Socket;
+  readonly stderr: Socket;
+  readonly exit: Promise<ProcessExit>;
+  /** Hands over the script; returns its standard input when it was asked for. */
+  start(script: string, stdin: boolean): Promise<Socket | null>;
+}
+
+interface Slot {
+  readonly pipes: SlotPipes;
+  readonly armed: Promise<void>;
+  readonly exit: Promise<ProcessExit>;
+  onArmed(): void;
+  onExit(exit: ProcessExit): void;
+}
+
+const UNKNOWN_EXIT: ProcessExit = { exitCode: null, signal: undefined };
+
+export class ResidentShell {
+  readonly #channel: Channel;
+  readonly #status: Socket;
+  readonly #control: Socket;
+  readonly #slots = new Map<string, Slot>();
+  readonly #spare: Promise<Slot>[] = [];
+  #spareTarget = 1;
+  #inUse = 0;
+  #rest = '';
+  #isOpen = true;
+
+  private constructor(channel: Channel, control: Socket, status: number) {
+    this.#channel = channel;
+    this.#control = control.unref();
+    this.#status = new Socket({ fd: status, readable: true, writable: false }).unref();
+    this.#status.on('data', (chunk: Buffer) => this.#hear(chunk));
+    this.#status.on('error', () => undefined);
+    this.#status.on('close', () => this.#ended());
+  }
+
+  /** `listens` resolves when the shell says so, and rejects if it never will. */
+  static async open(channel: Channel, listens: Promise<unknown>): Promise<ResidentShell> {
+    const { control, status } = await channel.openResident();
+    try {
+      await listens;
+    } catch (cause) {
+      control.destroy();
+      await closeFd(status);
+      throw cause;
+    }
+    return new ResidentShell(channel, control, status);
+  }
+
+  /** False once the shell has ended, for whatever reason. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Arms one shell more ahead of use. */
+  warm(): void {
+    if (this.#isOpen && this.#spare.length < this.#spareTarget) this.#spare.push(this.#arm());
+  }
+
+  async take(): Promise<ArmedShell> {
+    // A waiting shell does not keep this process alive; a command does.
+    this.#inUse++;
+    this.#status.ref();
+    const slot = await this.#takeSpare()
+      .then((spare) => spare ?? this.#arm())
+      .catch((cause: unknown) => {
+        this.#giveBack();
+        throw cause;
+      });
+    void slot.exit.then(() => this.#giveBack());
+    return {
+      stdout: slot.pipes.stdout,
+      stderr: slot.pipes.stderr,
+      exit: slot.exit,
+      start: (script, stdin) => this.#start(slot, script, stdin),
+    };
+  }
+
+  /** Armed shells end; commands that run go on. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#control.destroy();
+    for (const spare of this.#spare.splice(0)) void spare.then(discard, () => undefined);
+  }
+
+  #giveBack(): void {
+    this.#inUse--;
+    if (this.#inUse === 0) this.#status.unref();
+  }
+
+  async #takeSpare(): Promise<Slot | undefined> {
+    for (let next = this.#spare.shift(); next !== undefined; next = this.#spare.shift()) {
+      const slot = await next;
+      // The agent may have killed it while it waited.
+      if (this.#slots.has(slot.pipes.slot)) return slot;
+    }
+    // Whoever has to wait shows that more should be ready.
+    this.#spareTarget = Math.min(this.#spareTarget * 2, MAX_SPARE);
+    return undefined;
+  }
+
+  async #arm(): Promise<Slot> {
+    const pipes = await this.#channel.openSlot();
+    const slot = newSlot(pipes);
+    if (!this.#isOpen) {
+      discard(slot);
+      throw ended();
+    }
+    this.#slots.set(pipes.slot, slot);
+    this.#control.write(`${pipes.slot}\n`);
+    await slot.armed;
+    return slot;
+  }
+
+  async #start(slot: Slot, script: string, stdin: boolean): Promise<Socket | null> {
+    const { pipes } = slot;
+    const input = stdin ? await pipes.openStdin() : null;
+    pipes.script.end(armedScript(pipes.slot, script, stdin));
+    while (this.#isOpen && this.#spare.length < this.#spareTarget) this.warm();
+    return input;
+  }
+
+  #hear(chunk: Buffer): void {
+    const lines = (this.#rest + chunk.toString('latin1')).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const [kind, name = '', code] = line.split(' ');
+      const slot = this.#slots.get(name);
+      if (kind === 'a') slot?.onArmed();
+      if (kind === 'x') this.#finish(name, { exitCode: Number(code), signal: undefined });
+    }
+  }
+
+  #finish(name: string, exit: ProcessExit): void {
+    this.#slots.get(name)?.onExit(exit);
+    this.#slots.delete(name);
+    void this.#channel.removeSlot(name);
+  }
+
+  #ended(): void {
+    this.close();
+    void this.#channel.removeResident();
+    for (const name of [...this.#slots.keys()]) this.#finish(name, UNKNOWN_EXIT);
+  }
+}
+
+function newSlot(pipes: SlotPipes): Slot {
+  let onArmed!: () => void;
+  let onFailed!: (error: Error) => void;
+  let onEnd!: (exit: ProcessExit) => void;
+  const armed = new Promise<void>((resolve, reject) => {
+    onArmed = resolve;
+    onFailed = reject;
+  });
+  const exit = new Promise<ProcessExit>((resolve) => (onEnd = resolve));
+  armed.catch(() => undefined);
+  const onExit = (how: ProcessExit): void => {
+    onFailed(ended());
+    onEnd(how);
+  };
+  return { pipes, armed, exit, onArmed, onExit };
+}
+
+/** Without its script an armed shell reads the end of its input and is done. */
+function discard(slot: Slot): void {
+  for (const stream of [slot.pipes.script, slot.pipes.stdout, slot.pipes.stderr]) stream.destroy();
+}
+
+function ended(): SubletError {
+  return new SubletError('SANDBOX_LOST', 'The shell inside the sandbox ended.', { hint: 'Run the command again: a new shell is started if the sandbox lives.' });
+}

@@ -1,0 +1,70 @@
+/** What this host knows of one sandbox: a JSON file that is written whole or not at all. */
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { NetworkLevel } from '../../core/network.ts';
+import type { Labels, Limits, Mount } from '../../core/spec.ts';
+import { sandboxPaths } from './layout.ts';
+import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
+
+export interface SandboxRecord {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly createdAt: number;
+  readonly ephemeral: boolean;
+  readonly image: string | undefined;
+  readonly network: NetworkLevel;
+  readonly limits: Limits;
+  readonly mounts: readonly Mount[];
+  readonly contextId: string | undefined;
+  /** The sandbox's first process as the host numbers it; undefined while it is being made or stopped. */
+  readonly init: ProcessIdentity | undefined;
+  /** The host process that holds the outer user namespace. */
+  readonly holder: ProcessIdentity | undefined;
+  /** The process that carries an open network, if one is needed. */
+  readonly uplink: ProcessIdentity | undefined;
+  readonly cgroups: readonly string[];
+  readonly paused: boolean;
+}
+
+export async function writeRecord(stateDir: string, record: SandboxRecord): Promise<void> {
+  const { record: path } = sandboxPaths(stateDir, record.name);
+  const draft = `${path}.${process.pid}.new`;
+  await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
+  await rename(draft, path);
+}
+
+/** undefined when there is no such sandbox. A directory without a record is one whose making was cut short. */
+export async function readRecord(stateDir: string, name: string): Promise<SandboxRecord | undefined> {
+  try {
+    return JSON.parse(await readFile(sandboxPaths(stateDir, name).record, 'utf8')) as SandboxRecord;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw cause;
+  }
+}
+
+export async function recordNames(stateDir: string): Promise<readonly string[]> {
+  try {
+    return await readdir(join(stateDir, 'sandboxes'));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw cause;
+  }
+}
+
+export async function isRunning(record: SandboxRecord): Promise<boolean> {
+  return record.init !== undefined && (await isSameProcess(record.init));
+}
+
+/** Makes the directory that is the sandbox's intent on this host. False if it is there already. */
+export async function reserve(stateDir: string, name: string): Promise<boolean> {
+  const { dir } = sandboxPaths(stateDir, name);
+  await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
+  try {
+    await mkdir(dir, { mode: 0o700 });
+    return true;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw cause;
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * The shell scripts of a sandbox's life, in the order they run. POSIX sh: dash, bash and busybox all run them.
+ * Status lines go to file descriptor 4: `p PID` first process, `c` privileges dropped, `m` host out of sight, `r` the
+ * resident shell listens; then, on a pipe of its own that ends with it, `a N` slot armed, `x N CODE` its command ended.
+ */
+
+/**
+ * Runs on the host's files as root of the outer user namespace. $1 mount table, $2 new root, $3 channel directory,
+ * $4 pipes to make, $5 cgroup files, $6 address-space and process limits, then the line that drops privileges.
+ * It never runs a program of the image: those see no capability.
+ */
+export const SETUP: string = `
+table=$1 root=$2 channel=$3 pipes=$4 cgroups=$5 limits=$6
+shift 6
+read -r pid _ </proc/self/stat
+echo "p $pid" >&4
+read -r go <&3 || exit 93
+( umask 0 && cd "$channel" && mkfifo -m 666 $pipes ) &
+made=$!
+for file in $cgroups; do echo 1 >"$file" || exit 94; done &
+joined=$!
+ip link set lo up 2>/dev/null &
+echo sandbox >/proc/sys/kernel/hostname
+mount -n -a -T "$table" || exit 90
+wait $made || exit 95
+wait $joined || exit 94
+wait
+cd "$root" || exit 91
+eval "$limits"
+read -r go <&3 || exit 93
+echo 1 >/proc/sys/user/max_user_namespaces
+{ read -r go <&5 && mount -n --move . / && echo m >&4; } &
+exec 5<&-
+exec "$@"
+`;
+
+/**
+ * The sandbox's first process, on the image's files and without privileges. It starts the resident shell, then waits:
+ * for its maker's end of descriptor 3 when $1 is "owned", else for ever. Waiting in a child makes the shell collect orphans.
+ */
+export const INIT: string = `
+echo c >&4
+sh /run/sublet/scripts/resident first 3<&- &
+exec 2>/dev/null 4>&-
+if [ "$1" = owned ]; then until cat <&3 >/dev/null; do :; done; exit 0; fi
+exec 3<&-
+while :; do cat <>/run/sublet/channel/keep >/dev/null; done
+`;
+
+/**
+ * The resident shell: for every slot named on the control pipe it arms one shell in a session of its own, and reports
+ * how that shell's command ended. $1 names its pipes.
+ */
+export const RESIDENT: string = `
+exec 5<"/run/sublet/channel/$1.control" 6>"/run/sublet/channel/$1.status"
+echo r >&4
+exec 4>&6 6>&-
+alone=
+command -v setsid >/dev/null && alone=setsid
+while IFS= read -r slot <&5; do
+  { $alone sh -c ". /run/sublet/scripts/armed" sh "$slot" 5<&-; echo "x $slot $?" >&4; } </dev/null >/dev/null 2>&1 5<&- &
+done
+`;
+
+/** An armed shell: it has its streams, waits for one script, becomes it. */
+export const ARMED: string = `
+exec 3<"/run/sublet/channel/$1.script" >"/run/sublet/channel/$1.out" 2>"/run/sublet/channel/$1.err"
+echo "a $1" >&4
+exec 4>&-
+sublet_script=
+while IFS= read -r sublet_line <&3 && [ "$sublet_line" != "#sublet-end" ]; do
+  sublet_script="$sublet_script$sublet_line
+"
+done
+eval "$sublet_script"
+`;
+
+/** Joins the sandbox's limits on the host's side, then becomes the rest of the line. $1 cgroup files, $2 limits. */
+export const JOIN: string = `
+for file in $1; do echo $$ >"$file" || exit 94; done
+eval "$2"
+shift 2
+exec "$@"
+`;

@@ -1,0 +1,92 @@
+/** The prepared root of an image: empty mount points, links and the few files that are ours. Made once, then only read. */
+import { createHash } from 'node:crypto';
+import { mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { HOST_ETC, type Image } from './image.ts';
+import { DISK_DIRS, HOME, INNER_UID } from './layout.ts';
+import { ARMED, INIT, RESIDENT } from './scripts.ts';
+
+export const DEVICES: readonly string[] = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+
+export interface Skeleton {
+  readonly root: string;
+  /** Entries of the host's `/etc` that exist here and get their mount points. */
+  readonly etc: readonly string[];
+}
+
+/** `extraTargets` are the mount points that this sandbox's own mounts need. */
+export async function prepareSkeleton(stateDir: string, image: Image, extraTargets: readonly string[]): Promise<Skeleton> {
+  const etc = image.isHost ? await presentEtc() : [];
+  const content = JSON.stringify([image.id, image.entries, etc.map((entry) => entry.name), extraTargets, INIT, RESIDENT, ARMED]);
+  const root = join(stateDir, 'roots', createHash('sha256').update(content).digest('hex').slice(0, 24));
+  if (!(await isThere(root))) await build(root, image, etc, extraTargets);
+  return { root, etc: etc.map((entry) => entry.name) };
+}
+
+interface EtcEntry {
+  readonly name: string;
+  readonly isDirectory: boolean;
+}
+
+let hostEtc: Promise<readonly EtcEntry[]> | undefined;
+
+function presentEtc(): Promise<readonly EtcEntry[]> {
+  return (hostEtc ??= Promise.all(
+    HOST_ETC.map(async (name) => {
+      const info = await stat(join('/etc', name)).catch(() => undefined);
+      return info === undefined ? undefined : { name, isDirectory: info.isDirectory() };
+    }),
+  ).then((found) => found.filter((entry): entry is EtcEntry => entry !== undefined)));
+}
+
+/** Built beside its place and renamed, so that two processes may do it at once. */
+async function build(root: string, image: Image, etc: readonly EtcEntry[], extraTargets: readonly string[]): Promise<void> {
+  const draft = `${root}.${process.pid}.new`;
+  await rm(draft, { recursive: true, force: true });
+  const directory = (path: string): Promise<unknown> => mkdir(join(draft, path), { recursive: true, mode: 0o755 });
+  const file = async (path: string, text: string, mode = 0o644): Promise<void> => {
+    await directory(dirname(path));
+    await writeFile(join(draft, path), text, { mode });
+  };
+  for (const path of ['proc', 'dev/pts', 'dev/shm', 'etc', 'run/sublet/channel', 'var', ...DISK_DIRS.map((dir) => dir.target)]) await directory(path);
+  for (const name of DEVICES) await file(`dev/${name}`, '');
+  for (const [path, target] of DEVICE_LINKS) await symlink(target, join(draft, path));
+  for (const [name, text] of [['init', INIT], ['resident', RESIDENT], ['armed', ARMED]] as const) await file(`run/sublet/scripts/${name}`, text);
+  for (const entry of image.entries) {
+    if (entry.kind === 'link') await symlink(entry.target, join(draft, entry.name));
+    else await directory(entry.name);
+  }
+  for (const entry of etc) await (entry.isDirectory ? directory(`etc/${entry.name}`) : file(`etc/${entry.name}`, ''));
+  if (image.isHost) for (const [name, text] of Object.entries(OWN_ETC)) await file(`etc/${name}`, text);
+  for (const target of extraTargets) await directory(target);
+  await rename(draft, root).catch(async () => {
+    await stat(root);
+    await rm(draft, { recursive: true, force: true });
+  });
+}
+
+const DEVICE_LINKS: readonly (readonly [string, string])[] = [
+  ['dev/ptmx', 'pts/ptmx'],
+  ['dev/fd', '/proc/self/fd'],
+  ['dev/stdin', '/proc/self/fd/0'],
+  ['dev/stdout', '/proc/self/fd/1'],
+  ['dev/stderr', '/proc/self/fd/2'],
+];
+
+/** Generated: the host's own account, group and host files name people and machines. */
+export const OWN_ETC: Readonly<Record<string, string>> = {
+  passwd: `root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:${INNER_UID}:${INNER_UID}:sandbox:${HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
+  group: `root:x:0:\nsandbox:x:${INNER_UID}:\nnogroup:x:65534:\n`,
+  hosts: '127.0.0.1 localhost sandbox\n::1 localhost sandbox\n',
+  hostname: 'sandbox\n',
+  'resolv.conf': '',
+  'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n',
+  'host.conf': 'multi on\n',
+};
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

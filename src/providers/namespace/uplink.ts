@@ -1,0 +1,79 @@
+/** An open network for a sandbox that shows nothing of the host's own loopback. */
+import { spawn } from 'node:child_process';
+import { access, constants, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SubletError } from '../../core/errors.ts';
+import { BASE_ENV } from './privileges.ts';
+import { identify, isSameProcess, type ProcessIdentity } from './process-identity.ts';
+
+export type UplinkTool = 'pasta' | 'slirp4netns';
+
+export const INSTALL_UPLINK = 'apt-get install passt (or slirp4netns)';
+
+/** The first tool found, or undefined. */
+export async function findUplinkTool(): Promise<UplinkTool | undefined> {
+  for (const tool of ['pasta', 'slirp4netns'] as const) if (await onPath(tool)) return tool;
+  return undefined;
+}
+
+/** Connects the namespaces of `init`; the returned process carries the traffic and ends with `closeUplink`. */
+export async function openUplink(init: ProcessIdentity, holder: ProcessIdentity): Promise<ProcessIdentity> {
+  const tool = await findUplinkTool();
+  if (tool === undefined) {
+    throw new SubletError('UNSUPPORTED', 'An open network needs pasta or slirp4netns, and neither is installed.', { hint: INSTALL_UPLINK });
+  }
+  const [user, net] = [`/proc/${holder.pid}/ns/user`, `/proc/${init.pid}/ns/net`];
+  return tool === 'pasta' ? startPasta(user, net) : startSlirp(user, net);
+}
+
+export async function closeUplink(uplink: ProcessIdentity | undefined): Promise<void> {
+  if (uplink === undefined) return;
+  for (let attempt = 0; attempt < 200 && (await isSameProcess(uplink)); attempt++) {
+    if (attempt === 0 || attempt === 100) process.kill(uplink.pid, 'SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** The host's name servers without those that only its own loopback reaches. */
+export async function writeResolvConf(dir: string): Promise<string> {
+  const texts = await Promise.all(['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map((path) => readFile(path, 'utf8').catch(() => '')));
+  const usable = texts.map((text) => text.split('\n').filter((line) => !/^\s*nameserver\s+(127\.|::1)/u.test(line)));
+  const chosen = usable.find((lines) => lines.some((line) => line.startsWith('nameserver'))) ?? usable[0] ?? [];
+  const path = join(dir, 'resolv.conf');
+  await writeFile(path, chosen.join('\n'), { mode: 0o644 });
+  return path;
+}
+
+async function onPath(program: string): Promise<boolean> {
+  const found = await Promise.all((BASE_ENV['PATH'] ?? '').split(':').map((dir) => access(join(dir, program), constants.X_OK).then(() => true, () => false)));
+  return found.includes(true);
+}
+
+/** pasta by itself maps the gateway's address and listening ports to the host's loopback: both are switched off. */
+function startPasta(user: string, net: string): Promise<ProcessIdentity> {
+  const closed = ['--no-map-gw', '--tcp-ports', 'none', '--udp-ports', 'none', '--tcp-ns', 'none', '--udp-ns', 'none'];
+  const root = process.getuid?.() === 0 ? ['--runas', '0'] : [];
+  return startDaemon('pasta', ['--foreground', '--quiet', '--config-net', ...closed, ...root, '--userns', user, '--netns', net]);
+}
+
+function startSlirp(user: string, net: string): Promise<ProcessIdentity> {
+  return startDaemon('slirp4netns', ['--configure', '--mtu=65520', '--disable-host-loopback', `--userns-path=${user}`, '--netns-type=path', net, 'tap0']);
+}
+
+async function startDaemon(program: string, args: readonly string[]): Promise<ProcessIdentity> {
+  const child = spawn(program, args, { detached: true, cwd: '/', env: BASE_ENV, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    if (said.length < 2_000) said += chunk.toString();
+  });
+  const ended = new Promise<true>((resolve) => child.once('close', () => resolve(true)));
+  // Neither tool tells when it is ready; one that cannot work ends within moments.
+  const failed = await Promise.race([ended, new Promise<false>((resolve) => setTimeout(() => resolve(false), 150))]);
+  const identity = failed ? undefined : await identify(child.pid as number);
+  if (identity === undefined) {
+    throw new SubletError('CREATE_FAILED', `${program} could not connect the sandbox: ${said.trim()}`, { hint: 'Use --network none, or install the other of pasta and slirp4netns.' });
+  }
+  child.stderr.destroy();
+  child.unref();
+  return identity;
+}
