@@ -4,7 +4,7 @@ export class ChunkHandover implements AsyncIterable<Uint8Array> {
   #offered: { readonly chunk: Uint8Array; readonly taken: () => void } | undefined;
   #wake: (() => void) | undefined;
   #ended = false;
-  #error: unknown;
+  #error: Error | undefined;
   #cancelled = false;
 
   /** Resolves when the chunk was taken, or nobody wants it any more. */
@@ -17,7 +17,7 @@ export class ChunkHandover implements AsyncIterable<Uint8Array> {
   }
 
   /** No more will come; with an error, the taker gets it. */
-  end(error?: unknown): void {
+  end(error?: Error): void {
     this.#ended = true;
     this.#error = error;
     this.#wake?.();

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { AgentHandle } from '../../core/api.ts';
-import { SubletError } from '../../core/errors.ts';
+import { SubletError, toSubletError } from '../../core/errors.ts';
 import { ChunkHandover } from './chunk-handover.ts';
 import { extract } from './extract.ts';
 
@@ -44,7 +44,7 @@ async function copyDirectory(
   });
   packed.then(
     () => archive.end(),
-    (error: unknown) => archive.end(error),
+    (error: unknown) => archive.end(toSubletError(error, 'FILE_FAILED')),
   );
   let skipped: readonly string[];
   try {

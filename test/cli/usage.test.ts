@@ -1,0 +1,187 @@
+/** What needs no sandbox: help, usage errors, configuration, images, completions. */
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/command-table.ts';
+import { Installation } from './installation.ts';
+
+let sublet: Installation;
+
+beforeAll(async () => {
+  sublet = await Installation.create();
+});
+
+afterAll(() => sublet.remove());
+
+describe('help', () => {
+  it('is shown without arguments, and that is no error', async () => {
+    const { status, stdout, stderr } = await sublet.run([]);
+    expect([status, stderr]).toEqual([0, '']);
+    for (const name of Object.keys(COMMANDS)) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
+  });
+
+  it.each(Object.keys(COMMANDS))('of %s has usage, options and examples', async (name) => {
+    const text = await sublet.output([name, '--help']);
+    expect(text).toContain(`\n  sublet ${name}`);
+    expect(text).toContain('-h, --help');
+    expect(text).toMatch(/\nExamples\n(.*\n)+ {2}.*sublet /);
+    expect(await sublet.output(['help', name])).toBe(text);
+  });
+
+  it('has no colours in a pipe, and has them when forced', async () => {
+    expect(await sublet.output(['--help'])).not.toContain('\u001b[');
+    expect(await sublet.output(['--help'], { env: { FORCE_COLOR: '1' } })).toContain('\u001b[1m');
+  });
+});
+
+describe('usage errors', () => {
+  it.each([
+    [['rnu', '--', 'true'], 'There is no command "rnu".', 'Did you mean "sublet run"?'],
+    [['run'], 'sublet run needs a command to run.', 'sublet run --help'],
+    [['run', '--netwrok', 'none', '--', 'true'], 'sublet run has no option --netwrok.', 'Did you mean --network?'],
+    [['run', '--network', 'wide', '--', 'true'], '--network is one of open, allowlist, none', ''],
+    [['run', '--timeout', 'soon', '--', 'true'], '--timeout takes a duration', ''],
+    [['run', '--memory', 'much', '--', 'true'], '--memory takes a size', ''],
+    [['run', '--mount', 'here', '--', 'true'], '--mount takes SRC:DST', ''],
+    [['run', '--env', '1X=y', '--', 'true'], '--env takes NAME=VALUE', ''],
+    [['run', '--thread', 'a:b:c:d', '--', 'true'], '"a:b:c:d" is not a session key', ''],
+    [['inspect'], 'sublet inspect needs ID.', ''],
+    [['cp', 'a', 'b'], 'Exactly one of SRC and DST is in a sandbox', ''],
+    [['completion', 'tcsh'], 'SHELL is one of bash, zsh, fish', ''],
+    [['images', 'add', 'x'], 'needs NAME and PATH', ''],
+    [['rm', 'sbx_x'], 'there is no terminal to ask on', 'Add --yes'],
+    [['destroy-all-sessions'], 'there is no terminal to ask on', 'Add --yes'],
+  ])('%j ends with 64 and says what to type', async (args, message, hint) => {
+    const { status, stdout, stderr } = await sublet.run(args);
+    expect(stderr).toContain(message);
+    expect(stderr).toMatch(/^sublet: USAGE: /);
+    expect(stderr).toContain(hint);
+    expect([status, stdout]).toEqual([64, '']);
+  });
+});
+
+describe('an unknown id', () => {
+  it.each([['inspect'], ['pause'], ['resume'], ['stop'], ['metrics'], ['events'], ['logs'], ['rm', '--yes']])(
+    'given to %s ends with 66 and the error code',
+    async (...args) => {
+      const { status, stderr } = await sublet.run([...args, 'sbx_nothing']);
+      expect(stderr).toMatch(/^sublet: SANDBOX_NOT_FOUND: /);
+      expect(status).toBe(66);
+    },
+  );
+});
+
+describe('version', () => {
+  it('is the package’s', async () => {
+    const { version } = JSON.parse(await readFile(path.resolve('package.json'), 'utf8')) as { version: string };
+    expect(await sublet.output(['version'])).toBe(version);
+    expect(await sublet.output(['--version'])).toBe(version);
+    expect(await sublet.json(['version', '--json'])).toMatchObject([{ version, node: process.versions.node }]);
+  });
+});
+
+describe('config', () => {
+  it('says where everything is', async () => {
+    expect(await sublet.output(['config', 'path'])).toBe(sublet.home);
+  });
+
+  it('keeps keys in a file that only its owner can read, and never shows a value', async () => {
+    await sublet.output(['config', 'set', 'E2B_API_KEY=e2b_very_secret']);
+    await sublet.output(['config', 'set', 'OTHER_KEY'], { input: 'piped_secret\n' });
+    const file = path.join(sublet.home, 'config.env');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readFile(file, 'utf8')).toBe('E2B_API_KEY=e2b_very_secret\nOTHER_KEY=piped_secret\n');
+    const listed = await sublet.json(['config', 'ls', '--json']);
+    expect(listed).toEqual([
+      { kind: 'key', name: 'E2B_API_KEY' },
+      { kind: 'key', name: 'OTHER_KEY' },
+    ]);
+    await sublet.output(['config', 'unset', 'OTHER_KEY']);
+    expect(await readFile(file, 'utf8')).toBe('E2B_API_KEY=e2b_very_secret\n');
+  });
+
+  it('explains each value and where it came from', async () => {
+    await mkdir(path.join(sublet.home, 'sandboxes'), { recursive: true });
+    const profile = { provider: 'namespace', autoStopMinutes: 7 };
+    await writeFile(path.join(sublet.home, 'sandboxes', 'mine.json'), JSON.stringify(profile));
+    const rows = await sublet.json(['config', 'explain', 'mine', '--json'], {
+      env: { SUBLET_SANDBOX_AUTO_DELETE_MINUTES: '90' },
+    });
+    expect(rows).toContainEqual({ path: 'autoStopMinutes', value: 7, source: 'profile mine.json' });
+    expect(rows).toContainEqual({
+      path: 'autoDeleteMinutes',
+      value: 90,
+      source: 'env SUBLET_SANDBOX_AUTO_DELETE_MINUTES',
+    });
+    expect(await sublet.output(['config', 'explain', 'mine'])).toMatch(/^autoStopMinutes +7 +profile mine\.json$/m);
+  });
+
+  it('lists a profile that is not valid with what is wrong', async () => {
+    await writeFile(path.join(sublet.home, 'sandboxes', 'broken.json'), '{ "provider": "namespace", "autoStop": 1 }');
+    const entries = await sublet.json(['config', '--json']);
+    expect(entries).toContainEqual(
+      expect.objectContaining({ kind: 'profile', name: 'broken', problem: expect.stringContaining('autoStop') }),
+    );
+    const { status, stderr } = await sublet.run(['run', '--sandbox', 'broken', '--', 'true']);
+    expect(stderr).toMatch(/^sublet: CONFIG_INVALID: /);
+    expect(status).toBe(78);
+  });
+});
+
+describe('an unknown sandbox', () => {
+  it('ends with 66 and suggests the nearest name', async () => {
+    const { status, stderr } = await sublet.run(['run', '--sandbox', 'namespase', '--', 'true']);
+    expect(stderr).toMatch(/^sublet: PROFILE_NOT_FOUND: /);
+    expect(stderr).toContain('Did you mean "namespace"?');
+    expect(status).toBe(66);
+  });
+});
+
+describe('images', () => {
+  it('are added, listed and forgotten by name', async () => {
+    await writeFile(path.join(sublet.files, 'root.tar'), '');
+    await mkdir(path.join(sublet.files, 'rootfs'));
+    await sublet.output(['images', 'add', 'tarred', 'root.tar']);
+    await sublet.output(['images', 'add', 'unpacked', './rootfs']);
+    expect(await sublet.json(['images', '--json'])).toEqual([
+      { name: 'tarred', kind: 'tarball', path: path.join(sublet.files, 'root.tar') },
+      { name: 'unpacked', kind: 'directory', path: path.join(sublet.files, 'rootfs') },
+    ]);
+    await sublet.output(['images', 'rm', 'tarred']);
+    expect((await sublet.json(['images', 'ls', '--json'])).map(({ name }) => name)).toEqual(['unpacked']);
+    expect((await sublet.run(['images', 'rm', 'unpackd'])).stderr).toContain('Did you mean "unpacked"?');
+    expect((await sublet.run(['images', 'add', '../x', 'root.tar'])).status).toBe(64);
+  });
+});
+
+describe('completion', () => {
+  it('completes commands, options and choices in bash', async () => {
+    const script = path.join(sublet.files, 'completion.bash');
+    await writeFile(script, await sublet.output(['completion', 'bash']));
+    const complete = async (...words: readonly string[]): Promise<readonly string[]> => {
+      const source =
+        'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sublet; printf "%s\\n" "${COMPREPLY[@]}"';
+      const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', source, 'bash', script, ...words]);
+      return stdout.trim().split('\n');
+    };
+    expect(await complete('sublet', 'dest')).toEqual(['destroy-all-sessions']);
+    expect(await complete('sublet', 'run', '--net')).toEqual(['--network']);
+    expect(await complete('sublet', 'run', '--network', '')).toEqual(['open', 'allowlist', 'none']);
+    expect(await complete('sublet', 'config', 'ex')).toEqual(['explain']);
+  });
+
+  it.each(['zsh', 'fish'])('for %s names every command', async (shell) => {
+    const script = await sublet.output(['completion', shell]);
+    for (const name of Object.keys(COMMANDS)) expect(script).toContain(name);
+  });
+});
+
+describe('events and ls', () => {
+  it('print nothing on standard output when there is nothing', async () => {
+    expect(await sublet.output(['ls'])).toBe('');
+    expect(await sublet.output(['ls', '--json'])).toBe('');
+    expect(await sublet.output(['events'])).toBe('');
+  });
+});
