@@ -26,7 +26,7 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   stores: { imports: ['core', 'store'], builtins: 'all', npm: ['@photostructure/sqlite'] },
   telemetry: { imports: ['core'], builtins: 'all', npm: ['pino'] },
   config: { imports: ['core'], types: ['provider'], builtins: 'all', npm: ['zod'] },
-  manager: { imports: ['core', 'provider', 'provider/posix', 'store', 'telemetry'] },
+  manager: { imports: ['core', 'provider', 'provider/posix', 'store', 'telemetry'], builtins: ['node:crypto'] },
   testing: { imports: ['core', 'provider', 'store'], builtins: ['node:assert', 'node:assert/strict'] },
   cli: {
     imports: ['core', 'config', 'telemetry', 'open.ts'],

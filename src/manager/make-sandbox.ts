@@ -10,7 +10,7 @@ import { createSandbox } from './create-sandbox.ts';
 import type { Engine } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { SandboxPlan } from './plan-sandbox.ts';
-import { hashKey, planSandbox } from './plan-sandbox.ts';
+import { planSandbox } from './plan-sandbox.ts';
 
 export interface MakeRequest {
   readonly wanted: ResolvedSandbox;
@@ -27,18 +27,16 @@ export interface PreparedSandbox {
 
 /** Everything that can be refused is refused here, before there is a row. */
 export async function prepareSandbox(engine: Engine, request: MakeRequest): Promise<PreparedSandbox> {
-  const { wanted, sessionKey } = request;
-  const [provider, installation, keyHash] = await Promise.all([
+  const { wanted } = request;
+  const [provider, installation] = await Promise.all([
     engine.ports.provider(wanted.provider, wanted.profile),
     engine.installation(),
-    sessionKey === undefined ? undefined : hashKey(sessionKey),
     engine.register(),
   ]);
   checkCapabilities(provider, wanted);
   const plan = planSandbox({
     ...request,
     id: newId('sbx', engine.config.random),
-    keyHash,
     installation,
     ownerId: engine.ownerId,
     hostId: engine.ports.identity.hostId,

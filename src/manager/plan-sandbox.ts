@@ -1,4 +1,5 @@
 /** What a sandbox will be, worked out before anything is asked of a provider: the intent row and the spec it announces. */
+import { createHash } from 'node:crypto';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { providerName } from '../core/ids.ts';
 import type { LifecyclePolicy } from '../core/policy.ts';
@@ -14,8 +15,6 @@ export interface PlanInput {
   readonly wanted: ResolvedSandbox;
   readonly kind: SandboxKind;
   readonly sessionKey: SessionKey | undefined;
-  /** `hashKey` of the session key. */
-  readonly keyHash: string | undefined;
   readonly installation: string;
   readonly ownerId: OwnerId;
   readonly hostId: string;
@@ -69,19 +68,18 @@ export function planSandbox(input: PlanInput): SandboxPlan {
   return { row, spec };
 }
 
-/** How a key is named at a provider: the same every time, and not to be turned back into the user's words. */
-export async function hashKey(key: SessionKey): Promise<string> {
-  const digest = await globalThis.crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
-  return Buffer.from(digest).toString('hex').slice(0, 32);
-}
-
 function labelsFor(input: PlanInput): Labels {
   return {
     [LABEL.installation]: input.installation,
     [LABEL.sandbox]: input.id,
     [LABEL.owner]: input.ownerId,
-    ...(input.keyHash === undefined ? {} : { [LABEL.keyHash]: input.keyHash }),
+    ...(input.sessionKey === undefined ? {} : { [LABEL.keyHash]: hashKey(input.sessionKey) }),
   };
+}
+
+// The key names a user and a conversation: a provider's console shows only its hash.
+function hashKey(key: SessionKey): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 32);
 }
 
 function toStoredSpec(wanted: ResolvedSandbox): StoredSpec {

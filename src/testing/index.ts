@@ -1,0 +1,8 @@
+/** Public: what proves an adapter, a store or a manager, and what stands in for time and for providers that misbehave. */
+export type { Fault, FaultyBox, FaultyOperation } from './faulty-provider-world.ts';
+export { FAULTY_OPERATIONS, FaultyWorld } from './faulty-provider-world.ts';
+export type { FaultyPorts, FaultyPortsOptions, LogLine } from './faulty-provider-ports.ts';
+export { createFaultyPorts } from './faulty-provider-ports.ts';
+export type { FaultyProviderOptions } from './faulty-provider.ts';
+export { FAULTY_CAPABILITIES, createFaultyProvider } from './faulty-provider.ts';
+export { ManualClock, settle } from './manual-clock.ts';
