@@ -6,15 +6,18 @@ import { ERROR_CODES } from '../src/core/errors.ts';
 import type { ErrorCodeInfo } from '../src/core/errors.ts';
 import { COMMAND_GROUPS, COMMANDS } from '../src/cli/command-table.ts';
 import type { ProviderModule } from '../src/provider/define-provider.ts';
+import { cliReference } from './cli-reference.ts';
 
 /** Every generated file's path below the root, with the text it must have. */
 export async function generate(root: string): Promise<ReadonlyMap<string, string>> {
   const providers = await loadProviders(path.join(root, 'src/providers'));
   const readme = await readFile(path.join(root, 'README.md'), 'utf8');
+  const cliPage = await readFile(path.join(root, 'docs/reference/cli.md'), 'utf8');
   return new Map([
     ['src/providers/registry.gen.ts', registry(providers.map((provider) => provider.id))],
     ['README.md', replaceTables(readme, { commands: await commandTable(), providers: providerTable(providers) })],
     ['docs/reference/errors.md', errorPage(ERROR_CODES)],
+    ['docs/reference/cli.md', replaceTables(cliPage, { commands: await cliReference() })],
   ]);
 }
 
