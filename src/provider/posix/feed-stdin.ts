@@ -5,7 +5,13 @@ import { pipeline } from 'node:stream/promises';
 import type { RunOptions } from '../../core/commands.ts';
 
 /** A command may end without reading it all: that is its right, not an error. */
-const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
+const READER_GONE = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+]);
 
 /** Resolves when all is written or the stream is closed. Rejects only when the source itself fails. */
 export async function feedStdin(stdin: Writable | null, input: RunOptions['stdin']): Promise<void> {

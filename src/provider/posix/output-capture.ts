@@ -35,7 +35,10 @@ export class OutputCapture {
   /** The kept text, cut between characters, with a line that says how much is missing. */
   text(): string {
     const head = this.#head.bytes();
-    const tail = Buffer.concat([this.#tail.bytes().subarray(this.#tailStart), this.#tail.bytes().subarray(0, this.#tailStart)]);
+    const tail = Buffer.concat([
+      this.#tail.bytes().subarray(this.#tailStart),
+      this.#tail.bytes().subarray(0, this.#tailStart),
+    ]);
     if (!this.truncated) return Buffer.concat([head, tail]).toString('utf8');
     const headKept = head.subarray(0, head.length - unfinishedSuffix(head));
     const tailKept = tail.subarray(continuationPrefix(tail));

@@ -37,7 +37,11 @@ const MAX_LINGER_MS = 2_000;
  * standard output does not hold the result back, and its later output is not in it. Rejects with ABORTED after the kill
  * when the signal aborts, and with the callback's or the input's own error, after a kill too, when one of those fails.
  */
-export async function runProcess(streams: ProcessStreams, options: RunOptions, control: RunControl): Promise<CommandResult> {
+export async function runProcess(
+  streams: ProcessStreams,
+  options: RunOptions,
+  control: RunControl,
+): Promise<CommandResult> {
   const startedAt = control.clock.now();
   const maxBytes = options.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
   const stopper = new Stopper(options, control);
@@ -110,7 +114,9 @@ class Stopper {
       this.#reason = { error };
     });
     void this.#kill.then(() => {
-      this.#cancelGrace = this.#control.clock.schedule(MAX_LINGER_MS, () => this.#giveUp({ exitCode: null, signal: undefined }));
+      this.#cancelGrace = this.#control.clock.schedule(MAX_LINGER_MS, () =>
+        this.#giveUp({ exitCode: null, signal: undefined }),
+      );
     });
   }
 
@@ -162,7 +168,10 @@ class OutputDrain {
       if (taken === undefined) return;
       this.isHeld = true;
       this.#stream.pause();
-      taken.then(() => this.#release(), (error: unknown) => this.#refuse(error));
+      taken.then(
+        () => this.#release(),
+        (error: unknown) => this.#refuse(error),
+      );
     } catch (error) {
       this.#refuse(error);
     }
@@ -184,7 +193,7 @@ class OutputDrain {
 async function drained(drains: readonly OutputDrain[], stopper: Stopper, clock: Clock): Promise<void> {
   const ended = Promise.all(drains.map((drain) => drain.ended)).then((): true => true);
   const activity = (): number => drains.reduce((sum, drain) => sum + drain.activity, 0);
-  for (let lingeredMs = 0; lingeredMs < MAX_LINGER_MS; ) {
+  for (let lingeredMs = 0; lingeredMs < MAX_LINGER_MS;) {
     const before = activity();
     if (await endedWithin(ended, QUIET_MS, clock)) return;
     if (!stopper.stopped && drains.some((drain) => drain.isHeld)) continue;

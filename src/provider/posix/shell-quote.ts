@@ -40,7 +40,9 @@ export function commandArgv(command: Command, shell = 'sh'): readonly [string, .
   if (typeof command === 'string') return [shell, '-c', shellCommand(command)];
   const [file, ...args] = command;
   if (file === undefined || file === '') {
-    throw new SubletError('USAGE', 'The command is empty.', { hint: 'Give a string for the shell, or an array whose first element is a program.' });
+    throw new SubletError('USAGE', 'The command is empty.', {
+      hint: 'Give a string for the shell, or an array whose first element is a program.',
+    });
   }
   shellCommand(command);
   return [file, ...args];

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
+import { openAnonymousPipe } from './anonymous-pipe.ts';
 import type { FifoPool, Pipe } from './fifo-pool.ts';
 import { closeFd } from './fifo-pool.ts';
 import type { LaunchLine } from './launch-line.ts';
@@ -19,7 +20,7 @@ export interface PipedOptions {
 
 /** PROVIDER_UNUSABLE when the program cannot be started. */
 export async function spawnPiped(line: LaunchLine, pool: FifoPool, options: PipedOptions): Promise<PipedProcess> {
-  const pipes = await Promise.all([pool.take(), pool.take(), ...(options.stdin ? [pool.take()] : [])]);
+  const pipes = await Promise.all([pool.take(), pool.take(), ...(options.stdin ? [openAnonymousPipe()] : [])]);
   const [stdout, stderr, stdin] = pipes as [Pipe, Pipe, Pipe | undefined];
   const theirs = [stdout.writeFd, stderr.writeFd, ...(stdin === undefined ? [] : [stdin.readFd])];
   const ours = [stdout.readFd, stderr.readFd, ...(stdin === undefined ? [] : [stdin.writeFd])];
@@ -28,7 +29,12 @@ export async function spawnPiped(line: LaunchLine, pool: FifoPool, options: Pipe
       cwd: line.cwd,
       env: line.env,
       detached: true,
-      stdio: [stdin?.readFd ?? 'ignore', stdout.writeFd, stderr.writeFd, ...(line.input === undefined ? [] : (['pipe'] as const))],
+      stdio: [
+        stdin?.readFd ?? 'ignore',
+        stdout.writeFd,
+        stderr.writeFd,
+        ...(line.input === undefined ? [] : (['pipe'] as const)),
+      ],
     });
     const exit = exitOf(child);
     const pid = await startedPid(child, line);

@@ -1,0 +1,174 @@
+/** One background command, seen from any process through its directory. */
+import { constants, open } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Clock } from '../../core/clock.ts';
+import type {
+  CommandExit,
+  CommandInfo,
+  OutputChunk,
+  OutputStream,
+  PtySize,
+  RunningCommand,
+} from '../../core/commands.ts';
+import { SubletError } from '../../core/errors.ts';
+import type { CommandId } from '../../core/ids.ts';
+import { readLog } from './command-log.ts';
+import { type CommandMeta, fileExists, isAlive, noteKill, readExit, readInfo, readRunner } from './command-record.ts';
+import { until } from './directory-watch.ts';
+import type { ProcessTag } from './process-tree.ts';
+import type { PtySession } from './pty-command.ts';
+
+export type KillTree = (tag: ProcessTag, signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' | 'SIGHUP') => Promise<void>;
+
+export interface BackgroundCommandOptions {
+  readonly dir: string;
+  readonly meta: CommandMeta;
+  readonly clock: Clock;
+  readonly kill: KillTree;
+  /** The terminal, in the process that started it. */
+  readonly pty: PtySession | undefined;
+}
+
+const READ_BYTES = 1024 * 1024;
+const STREAM_BYTES = 64 * 1024;
+const openFd = promisify(open);
+
+export class BackgroundCommand implements RunningCommand {
+  readonly id: CommandId;
+  readonly #options: BackgroundCommandOptions;
+
+  constructor(options: BackgroundCommandOptions) {
+    this.id = options.meta.id;
+    this.#options = options;
+  }
+
+  async info(): Promise<CommandInfo> {
+    const info = await readInfo(this.#options.dir, this.#options.clock.now());
+    if (info === undefined)
+      throw new SubletError('COMMAND_NOT_FOUND', `Background command "${this.id}" is no longer kept.`);
+    return info;
+  }
+
+  async output(
+    stream: OutputStream,
+    cursor: number,
+    options: { readonly wait?: boolean; readonly maxBytes?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<OutputChunk> {
+    const read = (): Promise<OutputChunk> => this.#read(stream, cursor, options.maxBytes ?? READ_BYTES);
+    if (options.wait !== true) return read();
+    const readMore = async (): Promise<OutputChunk | undefined> => {
+      const chunk = await read();
+      return chunk.data.length > 0 || chunk.end ? chunk : undefined;
+    };
+    return until(this.#options.dir, this.#options.clock, readMore, options.signal);
+  }
+
+  async *stream(
+    stream: OutputStream,
+    options: { readonly cursor?: number; readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Uint8Array> {
+    for (let cursor = options.cursor ?? 0; ;) {
+      const wait = options.signal === undefined ? {} : { signal: options.signal };
+      const chunk = await this.output(stream, cursor, { wait: true, maxBytes: STREAM_BYTES, ...wait });
+      if (chunk.data.length > 0) yield chunk.data;
+      if (chunk.end) return;
+      cursor = chunk.next;
+    }
+  }
+
+  async writeStdin(data: string | Uint8Array): Promise<void> {
+    const { dir, meta, pty } = this.#options;
+    if (meta.pty) return this.#terminal(pty).write(data);
+    if (!meta.stdin)
+      throw new SubletError('UNSUPPORTED', 'The command was started without standard input.', {
+        hint: 'Start it with { stdin: true }.',
+      });
+    if ((await this.#exit()) !== undefined || (await fileExists(join(dir, 'stdin.closed')))) throw this.#inputClosed();
+    await this.#writeFifo(data);
+  }
+
+  async closeStdin(): Promise<void> {
+    const { dir, meta, pty } = this.#options;
+    // Ctrl-D is how a terminal says that its input ends.
+    if (meta.pty) return this.#terminal(pty).write('\x04');
+    if (!meta.stdin) return;
+    await writeFile(join(dir, 'stdin.closed'), '');
+    const runner = await readRunner(dir);
+    if (runner === undefined || (await this.#exit()) !== undefined || !(await isAlive(runner))) return;
+    process.kill(runner.pid, 'SIGUSR1');
+  }
+
+  async resize(size: PtySize): Promise<void> {
+    if (!this.#options.meta.pty)
+      throw new SubletError('UNSUPPORTED', 'The command has no terminal.', {
+        hint: 'Start it with { pty: { cols, rows } }.',
+      });
+    this.#terminal(this.#options.pty).resize(size);
+  }
+
+  async kill(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' | 'SIGHUP' = 'SIGKILL'): Promise<void> {
+    if ((await this.#exit()) === undefined) await noteKill(this.#options.dir, signal);
+    // Also when it is over: what it left behind carries its tag.
+    await this.#options.kill(this.#options.meta.tag, signal);
+  }
+
+  wait(signal?: AbortSignal): Promise<CommandExit> {
+    return until(this.#options.dir, this.#options.clock, () => this.#exit(), signal);
+  }
+
+  #exit(): Promise<CommandExit | undefined> {
+    return readExit(this.#options.dir, this.#options.meta, this.#options.clock.now());
+  }
+
+  async #read(stream: OutputStream, cursor: number, maxBytes: number): Promise<OutputChunk> {
+    // The end is asked for first: what is written before it is then surely seen by the reads.
+    const isOver = (await this.#exit()) !== undefined;
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    let lostBytes = 0;
+    let next = cursor;
+    for (;;) {
+      const part = await readLog(this.#options.dir, stream, next, maxBytes - bytes);
+      // A gap after data would be lost silently: it is left for the next call.
+      if (part.lostBytes > 0 && bytes > 0) return { data: Buffer.concat(parts), next, lostBytes, end: false };
+      lostBytes += part.lostBytes;
+      parts.push(part.data);
+      bytes += part.data.length;
+      next = part.next;
+      if (part.data.length === 0 || bytes >= maxBytes)
+        return { data: Buffer.concat(parts), next, lostBytes, end: isOver && part.data.length === 0 };
+    }
+  }
+
+  /** Opened for both, so that it neither waits for a reader nor fails without one. */
+  async #writeFifo(data: string | Uint8Array): Promise<void> {
+    const fd = await openFd(join(this.#options.dir, 'stdin'), constants.O_RDWR | constants.O_NONBLOCK);
+    const socket = new Socket({ fd, readable: false, writable: true });
+    const over = new AbortController();
+    try {
+      const written = new Promise<'written'>((resolve, reject) => {
+        socket.once('error', reject);
+        socket.write(data, () => resolve('written'));
+      });
+      const first = await Promise.race([written, this.wait(over.signal).catch(() => 'written' as const)]);
+      if (first !== 'written') throw this.#inputClosed();
+    } finally {
+      over.abort();
+      socket.destroy();
+    }
+  }
+
+  #terminal(pty: PtySession | undefined): PtySession {
+    if (pty !== undefined) return pty;
+    throw new SubletError('UNSUPPORTED', 'The terminal has ended or belongs to another process.', {
+      hint: 'Only the process that started a terminal can type into it.',
+    });
+  }
+
+  #inputClosed(): SubletError {
+    return new SubletError('CLOSED', `Standard input of background command "${this.id}" is closed.`);
+  }
+}
