@@ -92,7 +92,7 @@ export interface Store {
    * paused or stopped: elsewhere `dueAt` is not about activity.
    */
   touch(activities: readonly Activity[]): Promise<void>;
-  /** Forgets destroyed and lost rows that are no session's, older than the instant. Returns how many. */
+  /** Forgets destroyed and lost rows that are no session's, in that state since before the instant. Returns how many. */
   pruneSandboxes(before: number): Promise<number>;
 
   getSession(key: SessionKey): Promise<BoundSession | undefined>;
@@ -121,8 +121,9 @@ export interface Store {
   removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean>;
 
   appendEvents(events: readonly NewEvent[]): Promise<void>;
-  /** Default limit 1000. */
+  /** `after` bounds both directions: events with a greater number. Default limit 1000. */
   listEvents(filter: EventFilter): Promise<readonly SubletEvent[]>;
+  /** Forgets all but the newest. Returns how many. A number is never given twice. */
   pruneEvents(keepNewest: number): Promise<number>;
 
   addToCounters(rows: readonly CounterRow[]): Promise<void>;

@@ -1,4 +1,5 @@
 /** The store on SQLite. Every method is one short transaction; a single statement is one by itself. */
+import { setImmediate } from 'node:timers/promises';
 import type { EventFilter, NewEvent, SubletEvent } from '../../core/events.ts';
 import type { OwnerId, SandboxId } from '../../core/ids.ts';
 import type { NetworkLevel } from '../../core/network.ts';
@@ -44,6 +45,8 @@ import {
   updateSandbox,
 } from './tables/sandboxes.ts';
 import { deleteSession, insertSession, selectSession, selectSessions, updateSession } from './tables/sessions.ts';
+
+const PRUNE_BATCH = 500;
 
 export class SqliteStore implements Store {
   readonly #connection: Connection;
@@ -140,7 +143,7 @@ export class SqliteStore implements Store {
 
   pruneSandboxes(before: number): Promise<number> {
     const db = this.#connection;
-    return db.run(() => deleteOldSandboxes(db, before));
+    return this.#inBatches((limit) => deleteOldSandboxes(db, before, limit));
   }
 
   getSession(key: SessionKey): Promise<BoundSession | undefined> {
@@ -231,7 +234,7 @@ export class SqliteStore implements Store {
 
   pruneEvents(keepNewest: number): Promise<number> {
     const db = this.#connection;
-    return db.run(() => deleteOldEvents(db, keepNewest));
+    return this.#inBatches((limit) => deleteOldEvents(db, keepNewest, limit));
   }
 
   addToCounters(rows: readonly CounterRow[]): Promise<void> {
@@ -248,5 +251,14 @@ export class SqliteStore implements Store {
 
   async close(): Promise<void> {
     this.#connection.close();
+  }
+
+  // A backlog must hold neither the lock nor this thread for long.
+  async #inBatches(deleteSome: (limit: number) => number): Promise<number> {
+    for (let total = 0; ; await setImmediate()) {
+      const deleted = await this.#connection.run(() => deleteSome(PRUNE_BATCH));
+      total += deleted;
+      if (deleted < PRUNE_BATCH) return total;
+    }
   }
 }

@@ -74,7 +74,7 @@ export const eventCases: readonly StoreContractCase[] = [
     },
   },
   {
-    name: 'lists a thousand events by default',
+    name: 'lists a thousand events by default, and prunes any number',
     async run({ store }) {
       await append(
         store,
@@ -82,6 +82,8 @@ export const eventCases: readonly StoreContractCase[] = [
       );
       assert.equal((await store.listEvents({})).length, 1000);
       assert.equal((await store.listEvents({ limit: 2000 })).length, 1001);
+      assert.equal(await store.pruneEvents(1), 1000);
+      assert.deepEqual(await causes(store, {}), ['1000']);
     },
   },
   {

@@ -9,8 +9,11 @@ const INSERT = `insert into events (at, type, sandbox_id, session_key, owner_id,
 
 const SELECT = 'select seq, at, type, sandbox_id, session_key, owner_id, cause, details from events';
 
-// The newest that is not kept, and everything before it.
-const PRUNE = 'delete from events where seq <= (select seq from events order by seq desc limit 1 offset ?)';
+// The newest that is not kept, and everything before it; the oldest first.
+const PRUNE = `delete from events where seq in (
+  select seq from events
+  where seq <= (select seq from events order by seq desc limit 1 offset ?)
+  order by seq limit ?)`;
 
 export function insertEvent(connection: Connection, event: NewEvent): void {
   const { at, type, sandboxId, sessionKey, ownerId, cause, details } = event;
@@ -45,8 +48,9 @@ export function selectEvents(connection: Connection, filter: EventFilter): reado
     .map(toEvent);
 }
 
-export function deleteOldEvents(connection: Connection, keepNewest: number): number {
-  return Number(connection.statement(PRUNE).run(keepNewest).changes);
+/** Deletes up to `limit` of them. */
+export function deleteOldEvents(connection: Connection, keepNewest: number, limit: number): number {
+  return Number(connection.statement(PRUNE).run(keepNewest, limit).changes);
 }
 
 function toEvent([seq, at, type, sandboxId, sessionKey, ownerId, cause, details]: Row): SubletEvent {

@@ -45,8 +45,11 @@ const INSERT = `insert into sandboxes (${FIELDS.map((field) => COLUMN_OF[field])
   values (${FIELDS.map(() => '?').join(', ')}) on conflict do nothing`;
 
 // A destroyed sandbox that a session still names is what the session's next use must be told about.
-const PRUNE = `delete from sandboxes
-  where state in ('destroyed', 'lost') and state_at < ? and id not in (select sandbox_id from sessions)`;
+const PRUNE = `delete from sandboxes where id in (
+  select id from sandboxes
+  where state in ('destroyed', 'lost') and state_at < ?
+    and not exists (select 1 from sessions where sandbox_id = sandboxes.id)
+  limit ?)`;
 
 export function selectSandbox(connection: Connection, id: SandboxId): SandboxRecord | undefined {
   const row = connection.statement(SELECT).get(id);
@@ -81,8 +84,9 @@ export function countSandboxes(connection: Connection, query: SandboxQuery): Rea
   return { execution: 0, app: 0, desktop: 0, ...Object.fromEntries(rows) };
 }
 
-export function deleteOldSandboxes(connection: Connection, before: number): number {
-  return Number(connection.statement(PRUNE).run(before).changes);
+/** Deletes up to `limit` of them. */
+export function deleteOldSandboxes(connection: Connection, before: number, limit: number): number {
+  return Number(connection.statement(PRUNE).run(before, limit).changes);
 }
 
 /** Reads a record from a row whose sandbox columns begin at `offset`. */
