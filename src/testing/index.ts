@@ -6,3 +6,5 @@ export { createFaultyPorts } from './faulty-provider-ports.ts';
 export type { FaultyProviderOptions } from './faulty-provider.ts';
 export { FAULTY_CAPABILITIES, createFaultyProvider } from './faulty-provider.ts';
 export { ManualClock, settle } from './manual-clock.ts';
+export type { StoreContractCase, StoreSubject } from './store-contract.ts';
+export { storeContract } from './store-contract.ts';
