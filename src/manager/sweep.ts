@@ -1,8 +1,11 @@
 /** One pass over what is due, and nothing else: policy's deadlines, failed destroys, creates that were given up on. */
 import type { SweepReport } from '../core/api.ts';
+import { SubletError } from '../core/errors.ts';
 import type { DueAction } from '../core/expiry.ts';
 import { dueAction, dueAt } from '../core/expiry.ts';
+import type { SandboxHandle } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
+import { withDeadline } from './deadline.ts';
 import { destroySandbox, finishDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
@@ -117,18 +120,22 @@ async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outco
 /** Commands that this process knows nothing of may run in the background. */
 async function askBox(engine: Engine, record: SandboxRecord): Promise<'busy' | 'idle' | 'gone'> {
   const live = engine.lives.get(record.id);
-  if (live !== undefined) return hasRunningCommand(await live.handle.commands.list());
+  if (live !== undefined) return askForCommands(engine, live.handle);
   const handle = await callProvider(engine, record, 'attach', (provider, ref, signal) => provider.attach(ref, signal));
   if (handle === undefined) return 'gone';
   try {
-    if (handle.state === 'paused' || handle.state === 'stopped') return 'idle';
-    return hasRunningCommand(await handle.commands.list());
+    return handle.state === 'paused' || handle.state === 'stopped' ? 'idle' : await askForCommands(engine, handle);
   } finally {
     await handle.close();
   }
 }
 
-function hasRunningCommand(commands: readonly { readonly running: boolean }[]): 'busy' | 'idle' {
+// Another sweeper may have just paused it, and then it never answers.
+async function askForCommands(engine: Engine, handle: SandboxHandle): Promise<'busy' | 'idle'> {
+  const ms = engine.config.healthCheckTimeoutMs;
+  const late = (): SubletError =>
+    new SubletError('PROVIDER_UNAVAILABLE', `The sandbox did not list its commands within ${ms / 1000} s.`);
+  const commands = await withDeadline(engine.ports.clock, { ms, late }, () => handle.commands.list());
   return commands.some((command) => command.running) ? 'busy' : 'idle';
 }
 
