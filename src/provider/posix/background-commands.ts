@@ -17,7 +17,7 @@ export interface BackgroundCommandsOptions {
   /** On the host, where the sandbox cannot see it. Made on first use. */
   readonly dir: string;
   readonly clock: Clock;
-  /** The host process that runs the command inside. It tags itself with the request's tag. */
+  /** The host process that runs the command inside. */
   launch(request: LaunchRequest): LaunchLine | Promise<LaunchLine>;
   readonly kill: KillTree;
   /** Where tags come from; default: any. */

@@ -3,7 +3,7 @@
  * manager's life. It works in the command's own directory, which the sandbox cannot see:
  *
  *   meta.json            who and what, written before anything starts
- *   runner               the script's boot id and /proc stat line: whether it still lives
+ *   runner               the script's boot id and /proc stat line: whether it still lives; written when the command is tagged
  *   stdout.N, stderr.N   output by absolute offset; the newest few MiB are kept
  *   stdin                a FIFO, held open by the script until SIGUSR1
  *   killed, timed-out    why it was ended, if it was
@@ -85,8 +85,9 @@ exec 8>out 9>err
 rm -f out err
 if [ -n "$input" ]; then mkfifo -m 622 stdin || exit; exec 5<>stdin 6<stdin; else exec 6</dev/null; fi
 read -r boot </proc/sys/kernel/random/boot_id; read -r stat </proc/$$/stat
-printf '%s\\n%s\\n' "$boot" "$stat" >runner
-( exec <&6 >&8 2>&9 3<&4 4<&- 5<&- 6<&- 8>&- 9>&-; trap - HUP INT PIPE USR1; umask 022; unset PATH LC_ALL; eval "$exports"; unset exports; exec "$@" ) &
+( ulimit -S -w $tag 2>/dev/null || ulimit -S -x $tag 2>/dev/null
+  printf '%s\\n%s\\n' "$boot" "$stat" >runner
+  exec <&6 >&8 2>&9 3<&4 4<&- 5<&- 6<&- 8>&- 9>&-; trap - HUP INT PIPE USR1; umask 022; unset PATH LC_ALL; eval "$exports"; unset exports; exec "$@" ) &
 child=$!
 exec 4<&- 6<&- 8>&- 9>&-
 unset exports

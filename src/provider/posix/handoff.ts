@@ -3,7 +3,7 @@
 export class Handoff<T> implements AsyncIterable<T> {
   #item: { readonly value: T; taken(): void } | undefined;
   #ended = false;
-  #error: unknown;
+  #error: Error | undefined;
   #wake: () => void = () => undefined;
 
   /** Resolves when the consumer comes back for the next item. */
@@ -21,7 +21,7 @@ export class Handoff<T> implements AsyncIterable<T> {
 
   /** The consumer gets the error after what it already has. */
   fail(error: unknown): void {
-    this.#error = error;
+    this.#error = error instanceof Error ? error : new Error(String(error));
     this.end();
   }
 

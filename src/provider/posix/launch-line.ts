@@ -6,7 +6,7 @@ export interface LaunchRequest {
   readonly command: Command;
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** The launched process sets it for itself (`tagScript`), so that the whole tree can be found. */
+  /** Background commands are tagged by their runner; a launch line for `run` sets it itself (`tagScript`). */
   readonly tag: ProcessTag;
 }
 

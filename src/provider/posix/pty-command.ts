@@ -4,6 +4,7 @@ import { unlink } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type * as NodePty from '@lydell/node-pty';
 import type { Clock } from '../../core/clock.ts';
 import { sleep } from '../../core/clock.ts';
 import type { PtySize } from '../../core/commands.ts';
@@ -75,7 +76,7 @@ export async function startPty(options: PtyOptions): Promise<PtySession> {
   };
 }
 
-async function loadPty(): Promise<typeof import('@lydell/node-pty')> {
+async function loadPty(): Promise<typeof NodePty> {
   try {
     return await import('@lydell/node-pty');
   } catch (cause) {
@@ -98,7 +99,8 @@ async function withInput(line: LaunchLine, dir: string, clock: Clock): Promise<L
   await makeFifos([fifo]);
   void writeWhenOpened(fifo, line.input, clock)
     .catch(() => undefined)
-    .finally(() => unlink(fifo).catch(() => undefined));
+    .then(() => unlink(fifo))
+    .catch(() => undefined);
   return {
     ...line,
     file: '/bin/sh',

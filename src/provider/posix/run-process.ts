@@ -45,7 +45,7 @@ export async function runProcess(
   const startedAt = control.clock.now();
   const maxBytes = options.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
   const stopper = new Stopper(options, control);
-  const fail = (error: unknown): void => stopper.stop({ error });
+  const fail = (error: unknown): void => stopper.stop({ error: toError(error) });
   const stdout = new OutputDrain(streams.stdout, maxBytes, options.onStdout, fail);
   const stderr = new OutputDrain(streams.stderr, maxBytes, options.onStderr, fail);
   const input = feedStdin(streams.stdin, options.stdin).catch(fail);
@@ -76,7 +76,7 @@ export async function runProcess(
 
 interface StopReason {
   readonly timedOut?: boolean;
-  readonly error?: unknown;
+  readonly error?: Error;
 }
 
 /** The first reason to end the command early, and the kill that follows from it. */
@@ -111,7 +111,7 @@ class Stopper {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
     this.#kill = this.#control.killTree().catch((error: unknown) => {
-      this.#reason = { error };
+      this.#reason = { error: toError(error) };
     });
     void this.#kill.then(() => {
       this.#cancelGrace = this.#control.clock.schedule(MAX_LINGER_MS, () =>
@@ -125,7 +125,7 @@ class Stopper {
     this.#cancelTimeout();
   }
 
-  async outcome(): Promise<{ readonly timedOut: boolean; readonly error: unknown }> {
+  async outcome(): Promise<{ readonly timedOut: boolean; readonly error: Error | undefined }> {
     await this.#kill;
     return { timedOut: this.#reason?.timedOut === true, error: this.#reason?.error };
   }
@@ -211,4 +211,8 @@ async function endedWithin(ended: Promise<true>, ms: number, clock: Clock): Prom
   const result = await Promise.race([ended, waited]);
   cancel();
   return result;
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
