@@ -4,6 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ERROR_CODES } from '../src/core/errors.ts';
 import type { ErrorCodeInfo } from '../src/core/errors.ts';
+import { NETWORK_LEVELS } from '../src/core/network.ts';
 import { COMMAND_GROUPS, COMMANDS } from '../src/cli/command-table.ts';
 import type { ProviderModule } from '../src/provider/define-provider.ts';
 import { cliReference } from './cli-reference.ts';
@@ -59,19 +60,26 @@ async function commandTable(): Promise<string> {
 
 export function providerTable(providers: readonly ProviderModule[]): string {
   const rows = providers.map((module) => {
-    const withPrefix = (prefix: string): string =>
-      module.capabilities
-        .filter((capability) => capability.startsWith(prefix))
-        .map((capability) => capability.slice(prefix.length))
-        .join(', ') || '–';
-    const others = module.capabilities.filter((capability) => !/^(network|limit)-/.test(capability)).join(', ') || '–';
-    const name = `[\`${module.id}\`](docs/providers/${module.id}.md)`;
-    const chosen = module.automatic === undefined ? 'by name only' : 'by itself';
-    return `| ${[name, module.summary, chosen, withPrefix('network-'), withPrefix('limit-'), others].join(' | ')} |`;
+    const network = NETWORK_LEVELS.filter((level) => module.capabilities.includes(`network-${level}`));
+    const limits = module.capabilities.filter((capability) => capability.startsWith('limit-'));
+    const named: readonly string[] = [...network.map((level) => `network-${level}`), ...limits];
+    const cells = [
+      `[\`${module.id}\`](docs/providers/${module.id}.md)`,
+      asSentence(module.summary),
+      module.automatic === undefined ? 'by name only' : 'by itself',
+      network.join(', '),
+      limits.map((capability) => capability.slice('limit-'.length)).join(', '),
+      module.capabilities.filter((capability) => !named.includes(capability)).join(', '),
+    ];
+    return `| ${cells.map((cell) => cell || '–').join(' | ')} |`;
   });
   return ['| provider | what it is | chosen | network | limits | also |', '|---|---|---|---|---|---|', ...rows].join(
     '\n',
   );
+}
+
+function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
 }
 
 /** Each table stands between two comments, so that the text around it is written by hand. */
