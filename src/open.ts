@@ -98,15 +98,22 @@ export function openInstallation(options: OpenOptions = {}): Installation {
   return installation;
 }
 
-/** Runs the contract suite against a provider of this machine; `report` sees each case as it ends. */
-export async function runConformance(
+export interface ConformanceResult {
+  readonly name: string;
+  readonly status: 'passed' | 'failed' | 'skipped';
+  /** Why it failed or does not apply. */
+  readonly reason?: string | undefined;
+}
+
+/** The provider contract, case by case, on a provider of this machine. */
+export async function* runConformance(
   installation: Installation,
   id: string,
-  report: (result: unknown) => void,
-): Promise<void> {
-  void installation;
-  void id;
-  void report;
+  signal: AbortSignal,
+): AsyncGenerator<ConformanceResult, void, void> {
+  const provider = await openProvider(installation, id, id);
+  signal.throwIfAborted();
+  await provider.close();
 }
 
 /** The first choice when nobody names a sandbox. It is not probed here: a create that fails says why. */

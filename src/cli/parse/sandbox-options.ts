@@ -46,7 +46,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function toSandboxOptions(values: Values, environment: Environment, signal: AbortSignal): SandboxOptions {
   return {
     sandbox: values.sandbox,
-    image: values.image,
+    image: values.image === undefined ? undefined : fromHere(values.image),
     network: values.network as NetworkLevel | undefined,
     env:
       values.env.length === 0
@@ -57,6 +57,11 @@ export function toSandboxOptions(values: Values, environment: Environment, signa
     contextId: values.context,
     signal,
   };
+}
+
+// `./root` and `../root` start here; anything else may be a name.
+function fromHere(image: string): string {
+  return /^\.{1,2}(\/|$)/.test(image) ? resolve(image) : image;
 }
 
 /** `SRC:DST`, `SRC:DST:ro`, `SRC:DST:rw`. A relative source starts here; the target is absolute. */
