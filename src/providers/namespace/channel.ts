@@ -7,7 +7,7 @@ import { unlink } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { makeFifos } from '../../provider/posix/fifo-pool.ts';
+import type { PipeStock } from './pipe-stock.ts';
 
 const openFd = promisify(open);
 
@@ -34,29 +34,17 @@ export class Channel {
   readonly dir: string;
   /** Keeps several resident shells on one sandbox apart. */
   readonly name: string;
-  #ready: string[] = [];
+  readonly #stock: PipeStock;
   #made = 0;
-  #making: Promise<void> | undefined;
 
-  constructor(dir: string, name: string) {
+  constructor(dir: string, name: string, stock: PipeStock) {
     this.dir = dir;
     this.name = name;
+    this.#stock = stock;
   }
 
-  /** The pipes whoever starts the resident shell must have made: its own two and those of a first slot. */
-  static firstPipes(name: string): readonly string[] {
-    return [...RESIDENT_PIPES.map((pipe) => `${name}.${pipe}`), ...slotPipeNames(`${name}0`)];
-  }
-
-  async make(): Promise<void> {
-    await makeFifos(Channel.firstPipes(this.name).map((name) => join(this.dir, name)), '666');
-    this.made();
-  }
-
-  /** Tells that `firstPipes` exist. */
-  made(): void {
-    this.#ready.push(`${this.name}0`);
-    this.#made = 1;
+  async makeResident(): Promise<void> {
+    await this.#stock.place(RESIDENT_PIPES.map((pipe) => join(this.dir, `${this.name}.${pipe}`)));
   }
 
   /** Our ends of the resident shell's pipes. `status` may be read from only when the shell has opened it. */
@@ -70,7 +58,8 @@ export class Channel {
 
   /** Opens our ends before the shell opens its own: a writer waits for its reader. */
   async openSlot(): Promise<SlotPipes> {
-    const slot = await this.#takeSlot();
+    const slot = `${this.name}${this.#made++}`;
+    await this.#stock.place(slotPipeNames(slot).map((name) => join(this.dir, name)));
     const path = (pipe: string): string => join(this.dir, `${slot}.${pipe}`);
     const [script, out, err] = await Promise.all([
       openFd(path('script'), constants.O_RDWR | constants.O_NONBLOCK),
@@ -93,21 +82,6 @@ export class Channel {
 
   async removeResident(): Promise<void> {
     await Promise.all(RESIDENT_PIPES.map((pipe) => unlink(join(this.dir, `${this.name}.${pipe}`)).catch(() => undefined)));
-  }
-
-  async #takeSlot(): Promise<string> {
-    for (;;) {
-      const slot = this.#ready.shift();
-      if (slot !== undefined) return slot;
-      this.#making ??= this.#makeMore().finally(() => (this.#making = undefined));
-      await this.#making;
-    }
-  }
-
-  async #makeMore(): Promise<void> {
-    const slots = Array.from({ length: 8 }, () => `${this.name}${this.#made++}`);
-    await makeFifos(slots.flatMap((slot) => slotPipeNames(slot).map((name) => join(this.dir, name))), '666');
-    this.#ready.push(...slots);
   }
 }
 

@@ -42,5 +42,4 @@ export const DISK_DIRS: readonly { readonly name: string; readonly target: strin
   { name: 'workspace', target: WORKDIR, mode: 0o755 },
   { name: 'home', target: HOME, mode: 0o755 },
   { name: 'tmp', target: '/tmp', mode: 0o1777 },
-  { name: 'var-tmp', target: '/var/tmp', mode: 0o1777 },
 ];

@@ -3,10 +3,10 @@ import { SubletError } from '../../core/errors.ts';
 import type { Mount } from '../../core/spec.ts';
 import type { Image } from './image.ts';
 import { CHANNEL_DIR, DISK_DIRS, WORKDIR } from './layout.ts';
-import { DEVICES, type Skeleton } from './skeleton.ts';
+import { DEVICES } from './skeleton.ts';
 
 export interface MountPlan {
-  readonly skeleton: Skeleton;
+  readonly root: string;
   readonly image: Image;
   readonly diskDir: string;
   readonly channelDir: string;
@@ -21,7 +21,7 @@ export interface MountPlan {
 }
 
 export function mountTable(plan: MountPlan): string {
-  const { root, etc } = plan.skeleton;
+  const { root } = plan;
   const lines: string[] = [];
   const add = (source: string, target: string, type: string, options: readonly string[]): void => {
     lines.push(`${escapeField(source)} ${escapeField(root + target)} ${type} ${[...new Set(options)].join(',')} 0 0`);
@@ -31,7 +31,6 @@ export function mountTable(plan: MountPlan): string {
 
   bind(root, '', ['ro']);
   for (const entry of plan.image.entries) if (entry.kind === 'bind') bind(entry.source, `/${entry.name}`, ['ro']);
-  for (const name of etc) bind(`/etc/${name}`, `/etc/${name}`, ['ro']);
   add('proc', '/proc', 'proc', ['nosuid', 'nodev', 'noexec']);
   for (const name of DEVICES) add(`/dev/${name}`, `/dev/${name}`, 'none', ['bind', 'nosuid', 'noexec', ...plan.lockedFlags('/dev')]);
   add('devpts', '/dev/pts', 'devpts', ['newinstance', 'ptmxmode=0666', 'mode=620', 'nosuid', 'noexec']);

@@ -14,6 +14,7 @@ import { Channel } from './channel.ts';
 import { commandScript } from './command-script.ts';
 import { WORKDIR, type SandboxPaths } from './layout.ts';
 import { lostError } from './namespace-errors.ts';
+import type { PipeStock } from './pipe-stock.ts';
 import { BASE_ENV, enterLine, type Privileges } from './privileges.ts';
 import { ResidentShell } from './resident-shell.ts';
 import { isRunning, type SandboxRecord } from './sandbox-record.ts';
@@ -22,6 +23,7 @@ export interface CommandsContext {
   readonly record: SandboxRecord;
   readonly paths: SandboxPaths;
   readonly privileges: Privileges;
+  readonly stock: PipeStock;
   readonly limits: string;
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -32,7 +34,6 @@ export class NamespaceCommands implements Commands {
   readonly #background: BackgroundCommands;
   readonly #tags = newTagGroup();
   #resident: Promise<ResidentShell> | undefined;
-  #closed = false;
 
   /** `resident` is the shell that came with the sandbox, if this process started it. */
   constructor(context: CommandsContext, resident?: ResidentShell) {
@@ -72,9 +73,8 @@ export class NamespaceCommands implements Commands {
     return this.#background.list();
   }
 
-  /** Ends the waiting shells; commands that run go on. */
+  /** Ends the waiting shells; commands that run go on, and the next one finds its way in anew. */
   async close(): Promise<void> {
-    this.#closed = true;
     const resident = await this.#resident?.catch(() => undefined);
     resident?.close();
   }
@@ -88,10 +88,10 @@ export class NamespaceCommands implements Commands {
 
   /** Starts a resident shell in a sandbox that another process made, or whose own shell was killed. */
   async #enter(): Promise<ResidentShell> {
-    const { record, privileges, limits, paths } = this.#context;
-    if (this.#closed || !(await isRunning(record))) throw lostError(record.name);
-    const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`);
-    await channel.make();
+    const { record, privileges, limits, paths, stock } = this.#context;
+    if (!(await isRunning(record))) throw lostError(record.name);
+    const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`, stock);
+    await channel.makeResident();
     const [program = '', ...args] = enterLine(privileges, record, limits);
     const child = spawn(program, [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name], {
       detached: true,

@@ -38,3 +38,17 @@ export function lostError(name: string): SubletError {
     hint: 'Its processes were ended from outside or the machine was restarted; its files may still be there.',
   });
 }
+
+export function notFoundError(name: string): SubletError {
+  return new SubletError('SANDBOX_NOT_FOUND', `There is no sandbox ${name} on this machine.`, { hint: 'See `sublet ls --all`.' });
+}
+
+export function noAllowlistError(): SubletError {
+  return new SubletError('NETWORK_NOT_ENFORCEABLE', 'The namespace provider has no allow list: a network is none or open.', {
+    hint: 'Use --network none, or a provider with network-allowlist (see `sublet providers`).',
+  });
+}
+
+export function weakerNetworkError(name: string, from: string, to: string): SubletError {
+  return new SubletError('NETWORK_NOT_ENFORCEABLE', `The network of ${name} is ${from} and cannot become ${to} again.`, { hint: 'Make a new sandbox.' });
+}

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { NetworkLevel } from '../../core/network.ts';
 import type { Labels, Limits, Mount } from '../../core/spec.ts';
+import type { SandboxSpec } from '../../provider/provider.ts';
 import { sandboxPaths } from './layout.ts';
 import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
 
@@ -24,6 +25,25 @@ export interface SandboxRecord {
   readonly uplink: ProcessIdentity | undefined;
   readonly cgroups: readonly string[];
   readonly paused: boolean;
+}
+
+export function newRecord(spec: SandboxSpec, now: number): SandboxRecord {
+  return {
+    name: spec.name,
+    labels: spec.labels,
+    createdAt: now,
+    ephemeral: spec.ephemeral,
+    image: spec.image,
+    network: spec.network,
+    limits: spec.limits ?? {},
+    mounts: spec.mounts ?? [],
+    contextId: spec.contextId,
+    init: undefined,
+    holder: undefined,
+    uplink: undefined,
+    cgroups: [],
+    paused: false,
+  };
 }
 
 export async function writeRecord(stateDir: string, record: SandboxRecord): Promise<void> {

@@ -5,46 +5,28 @@
  */
 
 /**
- * Runs on the host's files as root of the outer user namespace. $1 mount table, $2 new root, $3 channel directory,
- * $4 pipes to make, $5 cgroup files, $6 address-space and process limits, then the line that drops privileges.
+ * Runs on the host's files as root of the outer user namespace, and learns from descriptor 3, line by line: the mount
+ * table, the new root, the control groups' files, the limits. Its arguments are the line that drops privileges.
  * It never runs a program of the image: those see no capability.
  */
 export const SETUP: string = `
-table=$1 root=$2 channel=$3 pipes=$4 cgroups=$5 limits=$6
-shift 6
 read -r pid _ </proc/self/stat
 echo "p $pid" >&4
-read -r go <&3 || exit 93
-( umask 0 && cd "$channel" && mkfifo -m 666 $pipes ) &
-made=$!
-for file in $cgroups; do echo 1 >"$file" || exit 94; done &
-joined=$!
 ip link set lo up 2>/dev/null &
 echo sandbox >/proc/sys/kernel/hostname
-mount -n -a -T "$table" || exit 90
-wait $made || exit 95
+{ IFS= read -r table && IFS= read -r root && IFS= read -r cgroups && IFS= read -r limits; } <&3 || exit 93
+for file in $cgroups; do echo 1 >"$file" || exit 94; done &
+joined=$!
+mount -n -c -a -T "$table" || exit 90
 wait $joined || exit 94
 wait
 cd "$root" || exit 91
 eval "$limits"
 read -r go <&3 || exit 93
 echo 1 >/proc/sys/user/max_user_namespaces
-{ read -r go <&5 && mount -n --move . / && echo m >&4; } &
+{ read -r go <&5 && mount -n -c --move . / && echo m >&4; } &
 exec 5<&-
 exec "$@"
-`;
-
-/**
- * The sandbox's first process, on the image's files and without privileges. It starts the resident shell, then waits:
- * for its maker's end of descriptor 3 when $1 is "owned", else for ever. Waiting in a child makes the shell collect orphans.
- */
-export const INIT: string = `
-echo c >&4
-sh /run/sublet/scripts/resident first 3<&- &
-exec 2>/dev/null 4>&-
-if [ "$1" = owned ]; then until cat <&3 >/dev/null; do :; done; exit 0; fi
-exec 3<&-
-while :; do cat <>/run/sublet/channel/keep >/dev/null; done
 `;
 
 /**
@@ -60,6 +42,21 @@ command -v setsid >/dev/null && alone=setsid
 while IFS= read -r slot <&5; do
   { $alone sh -c ". /run/sublet/scripts/armed" sh "$slot" 5<&-; echo "x $slot $?" >&4; } </dev/null >/dev/null 2>&1 5<&- &
 done
+`;
+
+/**
+ * The sandbox's first process, on the image's files and without privileges. It starts the resident shell, then waits:
+ * for its maker's end of descriptor 3 when $1 is "owned", else for ever. Waiting in a child makes the shell collect orphans.
+ */
+export const INIT: string = `
+echo c >&4
+keep=$1
+set -- first
+( ${RESIDENT.trim()} ) 3<&- &
+exec 2>/dev/null 4>&-
+if [ "$keep" = owned ]; then until cat <&3 >/dev/null; do :; done; exit 0; fi
+exec 3<&-
+while :; do cat <>/run/sublet/channel/keep >/dev/null; done
 `;
 
 /** An armed shell: it has its streams, waits for one script, becomes it. */

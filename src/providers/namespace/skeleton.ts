@@ -1,6 +1,6 @@
 /** The prepared root of an image: empty mount points, links and the few files that are ours. Made once, then only read. */
 import { createHash } from 'node:crypto';
-import { mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { cp, lstat, mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HOST_ETC, type Image } from './image.ts';
 import { DISK_DIRS, HOME, INNER_UID } from './layout.ts';
@@ -8,35 +8,26 @@ import { ARMED, INIT, RESIDENT } from './scripts.ts';
 
 export const DEVICES: readonly string[] = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
-export interface Skeleton {
-  readonly root: string;
-  /** Entries of the host's `/etc` that exist here and get their mount points. */
-  readonly etc: readonly string[];
-}
-
-/** `extraTargets` are the mount points that this sandbox's own mounts need. */
-export async function prepareSkeleton(stateDir: string, image: Image, extraTargets: readonly string[]): Promise<Skeleton> {
+/** `extraTargets` are the mount points that this sandbox's own mounts need. Returns the root's path. */
+export async function prepareSkeleton(stateDir: string, image: Image, extraTargets: readonly string[]): Promise<string> {
   const etc = image.isHost ? await presentEtc() : [];
-  const content = JSON.stringify([image.id, image.entries, etc.map((entry) => entry.name), extraTargets, INIT, RESIDENT, ARMED]);
+  const content = JSON.stringify([image.id, image.entries, etc, extraTargets, OWN_ETC, INIT, RESIDENT, ARMED]);
   const root = join(stateDir, 'roots', createHash('sha256').update(content).digest('hex').slice(0, 24));
   if (!(await isThere(root))) await build(root, image, etc, extraTargets);
-  return { root, etc: etc.map((entry) => entry.name) };
+  return root;
 }
 
-interface EtcEntry {
-  readonly name: string;
-  readonly isDirectory: boolean;
-}
+/** An entry of the host's `/etc` and when it last changed: a changed one makes a new root. */
+type EtcEntry = readonly [name: string, changedAt: number];
 
-let hostEtc: Promise<readonly EtcEntry[]> | undefined;
-
-function presentEtc(): Promise<readonly EtcEntry[]> {
-  return (hostEtc ??= Promise.all(
-    HOST_ETC.map(async (name) => {
+async function presentEtc(): Promise<readonly EtcEntry[]> {
+  const found = await Promise.all(
+    HOST_ETC.map(async (name): Promise<EtcEntry | undefined> => {
       const info = await stat(join('/etc', name)).catch(() => undefined);
-      return info === undefined ? undefined : { name, isDirectory: info.isDirectory() };
+      return info === undefined ? undefined : [name, info.ctimeMs];
     }),
-  ).then((found) => found.filter((entry): entry is EtcEntry => entry !== undefined)));
+  );
+  return found.filter((entry): entry is EtcEntry => entry !== undefined);
 }
 
 /** Built beside its place and renamed, so that two processes may do it at once. */
@@ -44,28 +35,43 @@ async function build(root: string, image: Image, etc: readonly EtcEntry[], extra
   const draft = `${root}.${process.pid}.new`;
   await rm(draft, { recursive: true, force: true });
   const directory = (path: string): Promise<unknown> => mkdir(join(draft, path), { recursive: true, mode: 0o755 });
-  const file = async (path: string, text: string, mode = 0o644): Promise<void> => {
+  const file = async (path: string, text: string): Promise<void> => {
     await directory(dirname(path));
-    await writeFile(join(draft, path), text, { mode });
+    await writeFile(join(draft, path), text, { mode: 0o644 });
   };
   for (const path of ['proc', 'dev/pts', 'dev/shm', 'etc', 'run/sublet/channel', 'var', ...DISK_DIRS.map((dir) => dir.target)]) await directory(path);
   for (const name of DEVICES) await file(`dev/${name}`, '');
-  for (const [path, target] of DEVICE_LINKS) await symlink(target, join(draft, path));
-  for (const [name, text] of [['init', INIT], ['resident', RESIDENT], ['armed', ARMED]] as const) await file(`run/sublet/scripts/${name}`, text);
+  for (const [path, target] of LINKS) await symlink(target, join(draft, path));
+  for (const [name, text] of Object.entries({ init: INIT, resident: RESIDENT, armed: ARMED })) await file(`run/sublet/scripts/${name}`, text);
   for (const entry of image.entries) {
     if (entry.kind === 'link') await symlink(entry.target, join(draft, entry.name));
     else await directory(entry.name);
   }
-  for (const entry of etc) await (entry.isDirectory ? directory(`etc/${entry.name}`) : file(`etc/${entry.name}`, ''));
+  for (const [name] of etc) await copyPublic(join('/etc', name), join(draft, 'etc', name));
   if (image.isHost) for (const [name, text] of Object.entries(OWN_ETC)) await file(`etc/${name}`, text);
   for (const target of extraTargets) await directory(target);
   await rename(draft, root).catch(async () => {
+    // Another process has made the same root in the meantime.
     await stat(root);
     await rm(draft, { recursive: true, force: true });
   });
 }
 
-const DEVICE_LINKS: readonly (readonly [string, string])[] = [
+/** Only what every user of the host may read anyway, whoever runs this. */
+async function copyPublic(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true, mode: 0o755 });
+  await cp(from, to, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: async (path) => {
+      const info = await lstat(path);
+      return info.isSymbolicLink() || ((info.isFile() || info.isDirectory()) && (info.mode & 0o004) !== 0);
+    },
+  });
+}
+
+const LINKS: readonly (readonly [string, string])[] = [
+  ['var/tmp', '/tmp'],
   ['dev/ptmx', 'pts/ptmx'],
   ['dev/fd', '/proc/self/fd'],
   ['dev/stdin', '/proc/self/fd/0'],

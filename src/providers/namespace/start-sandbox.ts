@@ -1,38 +1,50 @@
 /** Starts a sandbox's processes: namespaces, mounts, first process, resident shell. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
-import { Channel } from './channel.ts';
+import type { Channel } from './channel.ts';
 import { setupError } from './namespace-errors.ts';
 import { BASE_ENV, type Privileges } from './privileges.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
 import { ResidentShell } from './resident-shell.ts';
 import { SETUP } from './scripts.ts';
 
-export interface StartPlan {
-  readonly privileges: Privileges;
+/** What the setup must find in place. */
+export interface Prepared {
   readonly mountTable: string;
   readonly root: string;
-  readonly channelDir: string;
   readonly cgroups: readonly string[];
   readonly limits: string;
+  /** Its resident's pipes are made. */
+  readonly channel: Channel;
+}
+
+export interface StartPlan {
+  readonly privileges: Privileges;
   /** Ends when this process does. */
   readonly owned: boolean;
+  /** Done while the namespaces come up. */
+  prepare(): Promise<Prepared>;
   /** Called when the processes exist and nothing of the agent runs yet: records them and gives them a network. */
-  onMade(init: ProcessIdentity, holder: ProcessIdentity): Promise<void>;
+  onMade(init: ProcessIdentity, holder: ProcessIdentity, prepared: Prepared): Promise<void>;
 }
 
 export interface StartedSandbox {
   readonly resident: ResidentShell;
-  /** Ends an owned sandbox by letting go of it. */
+  /** Holds an owned sandbox alive. */
   readonly lifeline: Socket;
+  /** Resolves when the last process of the sandbox has ended, and keeps this process alive until then. */
+  end(): Promise<void>;
 }
 
-const RESIDENT = 'first';
+/** The resident shell that comes with the sandbox. */
+export const FIRST_RESIDENT = 'first';
 
 /** Throws when any step fails; the caller destroys what there is. */
 export async function startSandbox(plan: StartPlan, signal: AbortSignal): Promise<StartedSandbox> {
+  const preparing = plan.prepare();
+  preparing.catch(() => undefined);
   const child = spawnSetup(plan);
   const [, , stderr, lifeline, status, mover] = child.stdio as unknown as (Socket | null)[];
   if (!stderr || !lifeline || !status || !mover) throw new SubletError('CREATE_FAILED', 'unshare could not be started.');
@@ -41,25 +53,31 @@ export async function startSandbox(plan: StartPlan, signal: AbortSignal): Promis
   try {
     const initPid = Number(await setup.line('p'));
     if (plan.privileges.idMap !== undefined) await mapIds(initPid, plan.privileges.idMap);
-    lifeline.write('mapped\n');
+    const prepared = await Promise.race([preparing, setup.ended]);
+    const cgroups = prepared.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' ');
+    lifeline.write(`${[prepared.mountTable, prepared.root, cgroups, prepared.limits].join('\n')}\n`);
     const [init, holder] = await Promise.all([identify(initPid), identify(child.pid as number)]);
     if (init === undefined || holder === undefined) throw await setup.failure();
-    await Promise.race([plan.onMade(init, holder), setup.ended]);
+    await Promise.race([plan.onMade(init, holder, prepared), setup.ended]);
     lifeline.write('recorded\n');
     await setup.line('c');
     mover.write('go\n');
-    const channel = new Channel(plan.channelDir, RESIDENT);
-    channel.made();
-    const resident = await ResidentShell.open(channel, setup.line('r'));
+    const resident = await ResidentShell.open(prepared.channel, setup.line('r'));
     resident.warm();
     await setup.line('m');
     setup.dispose();
     letGo(child, [stderr, status, mover, ...(plan.owned ? [] : [lifeline])]);
-    return { resident, lifeline };
+    const end = (): Promise<void> => {
+      child.ref();
+      return setup.exited;
+    };
+    return { resident, lifeline, end };
   } catch (cause) {
     setup.dispose();
     child.kill('SIGKILL');
     for (const stream of [stderr, lifeline, status, mover]) stream.destroy();
+    // Whatever is being prepared must be there for the caller's clean-up to find.
+    await preparing.catch(() => undefined);
     throw cause;
   }
 }
@@ -67,11 +85,8 @@ export async function startSandbox(plan: StartPlan, signal: AbortSignal): Promis
 function spawnSetup(plan: StartPlan): ChildProcess {
   const { privileges } = plan;
   const [program = '', ...rest] = privileges.unshare;
-  const pipes = ['keep', ...Channel.firstPipes(RESIDENT)].join(' ');
-  const cgroups = plan.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' ');
-  const args = [...rest, 'sh', '-c', SETUP, 'sh', plan.mountTable, plan.root, plan.channelDir, pipes, cgroups, plan.limits];
   const init = ['sh', '/run/sublet/scripts/init', plan.owned ? 'owned' : 'free'];
-  return spawn(program, [...args, ...privileges.drop, ...init], {
+  return spawn(program, [...rest, 'sh', '-c', SETUP, 'sh', ...privileges.drop, ...init], {
     // A session of its own: the terminal's Ctrl-C is for the manager to handle.
     detached: true,
     cwd: '/',
@@ -94,28 +109,31 @@ function letGo(child: ChildProcess, streams: readonly Socket[]): void {
 
 /** Status lines as promises; whichever step fails, the next wait tells why. */
 class SetupStatus {
+  /** Rejects when the setup ends, fails or is aborted. */
   readonly ended: Promise<never>;
-  readonly #status: Socket;
+  readonly exited: Promise<void>;
   readonly #lines = new Map<string, string>();
   readonly #waiters = new Map<string, (value: string) => void>();
-  readonly #onData = (chunk: Buffer): void => this.#hear(chunk);
+  readonly #signal: AbortSignal;
+  readonly #onAbort = (): void => this.#fail(new SubletError('ABORTED', 'The create was aborted.', { cause: this.#signal.reason }));
+  readonly #code: Promise<number | null>;
   #rest = '';
   #errors = '';
   #fail: (error: Error) => void = () => undefined;
-  #code: Promise<number | null>;
 
   constructor(child: ChildProcess, stderr: Socket, status: Socket, signal: AbortSignal) {
-    this.#status = status;
+    this.#signal = signal;
     this.ended = new Promise((_, reject) => (this.#fail = reject));
     this.ended.catch(() => undefined);
+    this.exited = new Promise((resolve) => child.once('exit', () => resolve()));
+    this.#code = new Promise((resolve) => child.once('close', (code) => resolve(code)));
     stderr.on('data', (chunk: Buffer) => {
       if (this.#errors.length < 4_000) this.#errors += chunk.toString();
     });
-    status.on('data', this.#onData);
-    this.#code = new Promise((resolve) => child.once('close', (code) => resolve(code)));
+    status.on('data', (chunk: Buffer) => this.#hear(chunk));
     child.once('error', (cause) => this.#fail(setupError(null, cause.message)));
     child.once('exit', () => void this.failure().then(this.#fail));
-    signal.addEventListener('abort', () => this.#fail(new SubletError('ABORTED', 'The create was aborted.', { cause: signal.reason })), { once: true });
+    signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /** What follows the letter on its status line. */
@@ -131,7 +149,7 @@ class SetupStatus {
 
   dispose(): void {
     this.#fail = () => undefined;
-    this.#status.off('data', this.#onData);
+    this.#signal.removeEventListener('abort', this.#onAbort);
   }
 
   #hear(chunk: Buffer): void {
@@ -143,11 +161,4 @@ class SetupStatus {
       this.#waiters.get(letter)?.(line.slice(2));
     }
   }
-}
-
-let mountInfo: Promise<string> | undefined;
-
-/** Read once: the flags that matter change only with the machine's mounts. */
-export function readMountInfo(): Promise<string> {
-  return (mountInfo ??= readFile('/proc/self/mountinfo', 'utf8'));
 }

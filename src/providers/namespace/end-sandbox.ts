@@ -1,0 +1,43 @@
+/** Ends a sandbox's processes and what the kernel holds for them. Its directory is left to the caller. */
+import { SubletError } from '../../core/errors.ts';
+import { type CgroupHost, removeCgroups } from './cgroup.ts';
+import { removeFreezer, thaw } from './freezer.ts';
+import { isSameProcess } from './process-identity.ts';
+import type { SandboxRecord } from './sandbox-record.ts';
+import { closeUplink } from './uplink.ts';
+
+const GIVE_UP_MS = 10_000;
+
+/** `ended` tells at once where this process started the sandbox; elsewhere the kernel is asked again and again. */
+export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | undefined, ended?: () => Promise<void>): Promise<void> {
+  const { init, holder } = record;
+  if (init !== undefined && (await isSameProcess(init))) {
+    // The kernel ends every process of a PID namespace with its first one.
+    process.kill(init.pid, 'SIGKILL');
+    if (record.paused) await thaw(cgroups, record);
+    await Promise.race([ended?.() ?? gone([init, holder]), tooLong(record.name)]);
+  }
+  await closeUplink(record.uplink);
+  await removeCgroups(record.cgroups);
+  await removeFreezer(cgroups, record);
+}
+
+async function gone(processes: readonly (SandboxRecord['init'] | undefined)[]): Promise<void> {
+  for (const one of processes) {
+    for (let attempt = 0; one !== undefined && (await isSameProcess(one)); attempt++) await pause(attempt < 20 ? 1 : 20);
+  }
+}
+
+async function tooLong(name: string): Promise<never> {
+  await pause(GIVE_UP_MS);
+  throw new SubletError('PROVIDER_UNAVAILABLE', `The processes of ${name} do not end.`, {
+    hint: 'They may wait for a disk or a network file system. Try again later.',
+  });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    if (ms === GIVE_UP_MS) timer.unref();
+  });
+}

@@ -1,0 +1,61 @@
+/**
+ * Named pipes in stock. Node cannot make one and starting `mkfifo` costs more than a command, so they are made by the
+ * dozen, kept in a directory, and taken by renaming: a rename succeeds for one taker only, in this process or another.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFifos } from '../../provider/posix/fifo-pool.ts';
+
+const BATCH = 64;
+const LOW = 16;
+
+export class PipeStock {
+  readonly #dir: string;
+  #names: string[] = [];
+  #look: Promise<void> | undefined;
+  #refill: Promise<void> | undefined;
+
+  constructor(stateDir: string) {
+    this.#dir = join(stateDir, 'pipes');
+  }
+
+  /** Puts one pipe at each path. Their directory exists; the paths do not. */
+  async place(paths: readonly string[]): Promise<void> {
+    await (this.#look ??= this.#lookAround());
+    await Promise.all(paths.map((path) => this.#placeOne(path)));
+    if (this.#names.length < LOW) this.#more().catch(() => undefined);
+  }
+
+  async #placeOne(path: string): Promise<void> {
+    for (;;) {
+      const name = this.#names.pop();
+      if (name === undefined) {
+        await this.#more();
+        continue;
+      }
+      try {
+        await rename(join(this.#dir, name), path);
+        return;
+      } catch (cause) {
+        // Another process was quicker, unless it is the target that is missing.
+        if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || !(await readdir(join(path, '..')).then(() => true, () => false))) throw cause;
+      }
+    }
+  }
+
+  async #lookAround(): Promise<void> {
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    this.#names.push(...(await readdir(this.#dir)));
+  }
+
+  #more(): Promise<void> {
+    return (this.#refill ??= this.#makeMore().finally(() => (this.#refill = undefined)));
+  }
+
+  async #makeMore(): Promise<void> {
+    const names = Array.from({ length: BATCH }, () => randomUUID());
+    await makeFifos(names.map((name) => join(this.#dir, name)), '666');
+    this.#names.push(...names);
+  }
+}
