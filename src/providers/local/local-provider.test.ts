@@ -1,0 +1,55 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Clock } from '../../core/clock.ts';
+import type { ProviderContext } from '../../provider/define-provider.ts';
+import type { SandboxProvider } from '../../provider/provider.ts';
+import { missingCapabilities, providerContract, runProviderCase } from '../../testing/provider-contract.ts';
+import { provider as module } from './index.ts';
+
+const clock: Clock = {
+  now: () => Date.now(),
+  schedule(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+const warnings: string[] = [];
+let stateDir = '';
+let provider: SandboxProvider;
+
+function context(): ProviderContext {
+  const log = { debug() {}, info() {}, warn: (_: unknown, message: string) => void warnings.push(message) };
+  return { stateDir, clock, log, options: {}, secret: () => undefined };
+}
+
+beforeAll(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), 'sublet-local-'));
+  provider = await module.open(context());
+});
+
+afterAll(async () => {
+  await provider.close();
+  await rm(stateDir, { recursive: true, force: true });
+});
+
+describe.runIf(process.platform === 'linux')('the local provider', () => {
+  for (const testCase of providerContract) {
+    it(testCase.name, async ({ signal, skip }) => {
+      const missing = missingCapabilities(testCase, provider);
+      if (missing.length > 0) skip(`local does not claim ${missing.join(', ')}`);
+      await runProviderCase(testCase, { provider, signal, secondProvider: () => module.open(context()) });
+    });
+  }
+
+  it('warns once that nothing is isolated', async () => {
+    expect(warnings).toEqual(['The provider "local" runs on this machine without isolation']);
+  });
+
+  it('leaves no sandbox and no pipe behind', async () => {
+    expect(await readdir(join(stateDir, 'sandboxes'))).toEqual([]);
+    await provider.close();
+    expect(await readdir(join(stateDir, 'pipes'))).toEqual([]);
+  });
+});
