@@ -1,4 +1,5 @@
 /** Leaving: everything this process holds follows its policy's `onExit`, within a deadline. */
+import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { ExitAction } from '../core/policy.ts';
 import type { Capability } from '../provider/capabilities.ts';
 import type { SandboxRecord } from '../store/records.ts';
@@ -40,10 +41,12 @@ async function leave(engine: Engine): Promise<void> {
   await quietly(engine, 'counters not written', flushActivity(engine));
 }
 
-async function putAway(engine: Engine, id: string): Promise<void> {
+async function putAway(engine: Engine, id: SandboxId): Promise<void> {
   const record = await engine.ports.store.getSandbox(id);
   // Another process has picked it up since: it follows that one now.
   if (record === undefined || record.state !== 'running' || record.ownerId !== engine.ownerId) return;
+  const live = engine.lives.get(id);
+  if (live?.isKept === true || (await giveBack(engine, id, live?.takenFrom))) return;
   const { capabilities } = await engine.ports.provider(record.provider, record.profile);
   const action = exitActionFor(record, capabilities);
   switch (action) {
@@ -63,6 +66,14 @@ async function putAway(engine: Engine, id: string): Promise<void> {
         'sandbox kept running: its provider can neither pause nor stop',
       );
   }
+}
+
+/** False when the process it was taken from has left meanwhile: then this is the last one, and its exit counts. */
+async function giveBack(engine: Engine, id: SandboxId, takenFrom: OwnerId | undefined): Promise<boolean> {
+  const owner = takenFrom === undefined ? undefined : await engine.ports.store.getOwner(takenFrom);
+  if (owner === undefined) return false;
+  await engine.ports.store.patchSandbox(id, { ownerId: owner.id, hostId: owner.hostId });
+  return true;
 }
 
 async function quietly(engine: Engine, what: string, work: Promise<unknown>): Promise<void> {

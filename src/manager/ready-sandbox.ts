@@ -69,6 +69,7 @@ async function attachAfresh(engine: Engine, record: SandboxRecord, options: Read
   const handle = isAwake(record, found) ? found : await attachAwake(engine, running, found, env, options.signal);
   if (handle === undefined) return { status: 'lost' };
   const live = new LiveSandbox(await own(engine, running), handle, env, engine.now());
+  if (record.state === 'running' && record.ownerId !== engine.ownerId) live.takenFrom = record.ownerId;
   live.network = network;
   engine.lives.set(live.id, live);
   if (isHealthKnown(live, engine.now()) || (await checkHealth(engine, live, options.signal)))
@@ -138,7 +139,7 @@ function isAwake(record: SandboxRecord, handle: SandboxHandle): boolean {
   return handle.state === 'running' || (handle.state === 'unknown' && record.state === 'running');
 }
 
-/** The last process to pick a sandbox up is the one whose exit it follows. */
+/** The last process to pick a sandbox up is the one whose exit it follows, unless it gives it back. */
 async function own(engine: Engine, record: SandboxRecord): Promise<SandboxRecord> {
   if (record.ownerId === engine.ownerId) return record;
   const { hostId } = engine.ports.identity;

@@ -55,7 +55,7 @@ export class SandboxManagement implements Sandboxes {
 
   resume(idOrPrefix: string, cause: string = BY_HAND): Promise<SandboxInfo> {
     return this.#change(idOrPrefix, async (record) => {
-      await this.#ready(record, cause);
+      (await this.#ready(record, cause)).isKept = true;
       return this.#engine.ports.store.getSandbox(record.id);
     });
   }

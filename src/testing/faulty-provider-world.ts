@@ -80,17 +80,12 @@ export class FaultyWorld {
     this.#planned.set(operation, [...(this.#planned.get(operation) ?? []), ...faults]);
   }
 
-  /** From now on each call goes wrong with this probability; the same seed, the same faults. */
-  seed(
-    seed: number,
-    probability: number,
-    faults: readonly Fault[],
-    operations: readonly FaultyOperation[] = FAULTY_OPERATIONS,
-  ): void {
+  /** From now on each call goes wrong with this probability, in one of these ways; the same seed, the same faults. */
+  seed(seed: number, probability: number, faults: Readonly<Partial<Record<FaultyOperation, readonly Fault[]>>>): void {
     const random = mulberry32(seed);
     this.#chance = (operation) => {
-      if (!operations.includes(operation) || random() >= probability) return undefined;
-      return faults[Math.floor(random() * faults.length)];
+      const possible = faults[operation] ?? [];
+      return random() < probability ? possible[Math.floor(random() * possible.length)] : undefined;
     };
   }
 
