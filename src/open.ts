@@ -105,16 +105,40 @@ export interface ConformanceResult {
   readonly reason?: string | undefined;
 }
 
-/** The provider contract, case by case, on a provider of this machine. */
+/** The provider contract, case by case, on a provider of this machine. What a case makes is destroyed after it. */
 export async function* runConformance(
   installation: Installation,
   id: string,
   signal: AbortSignal,
 ): AsyncGenerator<ConformanceResult, void, void> {
-  const provider = await openProvider(installation, id, id);
-  signal.throwIfAborted();
-  await provider.close();
+  const contract = await import('./testing/provider-contract.ts');
+  const secondProvider = (): Promise<SandboxProvider> => openProvider(installation, id, id);
+  const provider = await secondProvider();
+  try {
+    for (const testCase of contract.providerContract) {
+      signal.throwIfAborted();
+      const { name } = testCase;
+      const missing = contract.missingCapabilities(testCase, provider);
+      if (missing.length > 0) {
+        yield { name, status: 'skipped', reason: `not claimed: ${missing.join(', ')}` };
+        continue;
+      }
+      const subject = {
+        provider,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(CASE_TIMEOUT_MS)]),
+        secondProvider,
+      };
+      yield await contract.runProviderCase(testCase, subject).then(
+        (): ConformanceResult => ({ name, status: 'passed' }),
+        (cause: unknown): ConformanceResult => ({ name, status: 'failed', reason: String((cause as Error).message) }),
+      );
+    }
+  } finally {
+    await provider.close();
+  }
 }
+
+const CASE_TIMEOUT_MS = 120_000;
 
 /** The first choice when nobody names a sandbox. It is not probed here: a create that fails says why. */
 export function automaticProvider(platform: NodeJS.Platform): string {

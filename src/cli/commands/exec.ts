@@ -28,6 +28,8 @@ export const command = defineCommand({
   async run({ options, arguments: [id = ''], rest }, context) {
     const { cwd, timeoutMs, json } = toCommandOptions(options);
     const env = Object.fromEntries(options.env.flatMap((text) => parseEnv(text, context.env)));
+    // A command in the background needs a sandbox that goes on when this process ends.
+    if (options.detach) await (await context.sublet()).sandboxes.resume(id, 'a command in the background');
     const sandbox = await wakeSandbox(id, context);
     if (!options.detach) return runInSandbox(sandbox, { command: rest, cwd, timeoutMs, json, env }, context);
     const running = await sandbox.commands.start(rest, { cwd, timeoutMs, env });
