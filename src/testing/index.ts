@@ -8,5 +8,7 @@ export { FAULTY_CAPABILITIES, createFaultyProvider } from './faulty-provider.ts'
 export type { ManagerContractCase, ManagerNeed, ManagerSubject } from './manager-contract.ts';
 export { managerContract } from './manager-contract.ts';
 export { ManualClock, settle } from './manual-clock.ts';
+export type { ProviderCase, ProviderCaseContext, ProviderSubject } from './provider-contract.ts';
+export { missingCapabilities, providerContract, runProviderCase } from './provider-contract.ts';
 export type { StoreContractCase, StoreSubject } from './store-contract.ts';
 export { storeContract } from './store-contract.ts';

@@ -1,5 +1,6 @@
 /** The provider contract as data: what every adapter must do, checked on a real one. Register each case with any test runner. */
 import { randomUUID } from 'node:crypto';
+import type { Capability } from '../provider/capabilities.ts';
 import type { SandboxProvider, SandboxSpec } from '../provider/provider.ts';
 import { backgroundCases } from './provider-contract/background-cases.ts';
 import { commandCases } from './provider-contract/command-cases.ts';
@@ -31,7 +32,10 @@ export const providerContract: readonly ProviderCase[] = [
 ];
 
 /** Capabilities the case needs and the provider does not claim: the only reason to skip it. */
-export function missingCapabilities(testCase: ProviderCase, provider: SandboxProvider): readonly string[] {
+export function missingCapabilities(
+  testCase: ProviderCase,
+  provider: Pick<SandboxProvider, 'capabilities'>,
+): readonly Capability[] {
   return (testCase.needs ?? []).filter((need) => !provider.capabilities.has(need));
 }
 

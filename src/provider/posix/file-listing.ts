@@ -5,7 +5,7 @@ import type { FileInfo, FileKind } from '../../core/files.ts';
 const PRINTF = `-printf '%f\\0%y\\0%s\\0%m\\0%T@\\0%l\\0'`;
 
 export const FIND_STAT = `exec find "$1" -maxdepth 0 ${PRINTF}`;
-const MUST_BE_DIRECTORY = '[ -d "$1" ] || [ ! -e "$1" ] || { echo "$1: Is a file, not a directory" >&2; exit 1; }';
+const MUST_BE_DIRECTORY = '[ -d "$1" ] || [ ! -e "$1" ] || { echo "$1: Is no directory" >&2; exit 1; }';
 // The slash and dot follow a link to a directory.
 export const FIND_LIST = `${MUST_BE_DIRECTORY}
 exec find "$1/." -mindepth 1 -maxdepth 1 ${PRINTF}`;

@@ -6,6 +6,7 @@
  * the tree: a tag finds what ran away by habit, not what hides. Ending the sandbox ends that too.
  */
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { SubletError } from '../../core/errors.ts';
 import { cryptoBytes } from '../../core/ids.ts';
 import type { RandomBytes } from '../../core/ids.ts';
 
@@ -26,7 +27,7 @@ export interface TaggedQuery {
 
 const COMMAND_BITS = 31n;
 const SCAN_CONCURRENCY = 32;
-/** A tree that is still there after this many rounds cannot be killed (uninterruptible sleep, another user). */
+/** A tree that is still there after this many rounds, a few seconds, is in the kernel's hands or another user's. */
 const MAX_KILL_ROUNDS = 200;
 
 export function newTagGroup(random: RandomBytes = cryptoBytes): TagGroup {
@@ -58,16 +59,18 @@ export async function findTagged(query: TaggedQuery): Promise<number[]> {
 
 /**
  * SIGKILL (the default) returns when nothing tagged is left; any other signal is sent once to each process there is.
- * Returns how many processes were signalled.
+ * Returns how many processes were signalled. PROVIDER_UNAVAILABLE when some do not die.
  */
 export async function killTagged(query: TaggedQuery, signal: KillSignal = 'SIGKILL'): Promise<number> {
   const signalled = new Set<number>();
+  let empty = 0;
   // Twice empty in a row: a child born behind the scan's back while its parent died is seen by the second look.
-  for (let empty = 0, round = 0; empty < 2 && round < MAX_KILL_ROUNDS; round++) {
+  for (let round = 0; empty < 2; round++) {
     const pids = await findTagged(query);
     for (const pid of pids) if (sendSignal(pid, signal)) signalled.add(pid);
     if (signal !== 'SIGKILL') break;
     empty = pids.length === 0 ? empty + 1 : 0;
+    if (round === MAX_KILL_ROUNDS) throw unkillable(pids);
     if (round > 2 && pids.length > 0) await pause(Math.min(round, 20));
   }
   return signalled.size;
@@ -112,4 +115,11 @@ function sendSignal(pid: number, signal: KillSignal): boolean {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function unkillable(pids: readonly number[]): SubletError {
+  return new SubletError('PROVIDER_UNAVAILABLE', `Processes ${pids.join(', ')} do not end.`, {
+    details: { pids },
+    hint: 'They are stuck in the kernel, frozen, or belong to another user. Try again later.',
+  });
 }

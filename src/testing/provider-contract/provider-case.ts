@@ -10,17 +10,17 @@ export interface ProviderSubject {
   readonly provider: SandboxProvider;
   readonly signal: AbortSignal;
   /** Another instance over the same world, as another process would have it. */
-  secondProvider?(): Promise<SandboxProvider>;
+  readonly secondProvider?: (() => Promise<SandboxProvider>) | undefined;
 }
 
 export interface ProviderCaseContext {
   readonly provider: SandboxProvider;
   readonly signal: AbortSignal;
   /** A new name every time unless given; the sandbox is destroyed after the case. */
-  spec(overrides?: Partial<SandboxSpec>): SandboxSpec;
-  create(overrides?: Partial<SandboxSpec>): Promise<SandboxHandle>;
+  readonly spec: (overrides?: Partial<SandboxSpec>) => SandboxSpec;
+  readonly create: (overrides?: Partial<SandboxSpec>) => Promise<SandboxHandle>;
   /** Another process's view where the subject has one, else the same provider. */
-  second(): Promise<SandboxProvider>;
+  readonly second: () => Promise<SandboxProvider>;
 }
 
 export interface ProviderCase {
