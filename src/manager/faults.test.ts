@@ -47,7 +47,7 @@ it.each(Array.from({ length: 40 }, (_, seed) => seed))('seed %i', async (seed) =
       manager.run('echo hi', { signal }).catch(() => {}),
       round % 4 === 3
         ? manager.sandboxes[index === 0 ? 'pause' : 'destroy'](`t${round % 3}`).catch(() => {})
-        : undefined,
+        : Promise.resolve(),
     ]);
     // Longer than any time-out, so that whatever is stuck has given up.
     await clock.advance(2 * MINUTE);
@@ -62,8 +62,7 @@ it.each(Array.from({ length: 40 }, (_, seed) => seed))('seed %i', async (seed) =
   const bound = rows.map((row) => row.sessionKey);
   expect(new Set(bound).size).toBe(bound.length);
 
-  const sessions = await Promise.all(['t0', 't1', 't2'].map((task) => managers[0]?.session({ task })));
-  expect(sessions.every((session) => session !== undefined)).toBe(true);
+  for (const manager of managers) expect((await manager.session({ task: 't0' })).sandboxId).toMatch(/^sbx_/);
   const closing = Promise.all(managers.map((manager) => manager.close()));
   await clock.advance(MINUTE);
   await closing;

@@ -401,6 +401,27 @@ describe('the network', () => {
     expect(world.boxes).toEqual([]);
   });
 
+  it('is cut at once also when another process has replaced the sandbox', async () => {
+    const stage = new Stage();
+    const [a, b] = [await stage.process(), await stage.process()];
+    const held = await a.manager.session(KEY);
+    await b.manager.sandboxes.destroy(held.sandboxId);
+    const { sandboxId } = await b.manager.session(KEY);
+    await held.markPrivate('customer data read');
+    expect(stage.world.boxes.map((box) => [box.labels['sublet.sandbox'], box.network])).toEqual([[sandboxId, 'none']]);
+  });
+
+  it('that fails to be cut live leaves the sandbox paused, and the next use cuts it', async () => {
+    const { world, manager } = await alone();
+    const session = await manager.session(KEY);
+    world.plan('setNetwork', { type: 'refused' });
+    await expect(session.markPrivate('secret')).rejects.toMatchObject({ code: 'NETWORK_NOT_ENFORCEABLE' });
+    expect(world.boxes.map((box) => box.state)).toEqual(['paused']);
+    const again = await manager.session(KEY);
+    expect(again.sandboxId).toBe(session.sandboxId);
+    expect(world.boxes.map((box) => [box.state, box.network])).toEqual([['running', 'none']]);
+  });
+
   it('that another process cut is cut here too before the sandbox is handed out', async () => {
     const stage = new Stage();
     const [a, b] = [await stage.process(), await stage.process()];

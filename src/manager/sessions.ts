@@ -62,7 +62,7 @@ export class Sessions implements SessionKeeper {
     }
     const isNew = binding.network !== bound.session.network;
     binding.network = bound.session.network;
-    const replaced = bound.sandbox.id === binding.holder.live.id ? await this.#enforce(binding, bound) : undefined;
+    const replaced = await this.#enforce(binding, bound);
     const tightened = tightenedNotice(bound.session.network, reason, engine.now());
     return [...(isNew ? [tightened] : []), ...(replaced === undefined ? [] : [replaced])];
   }
@@ -166,30 +166,36 @@ export class Sessions implements SessionKeeper {
 
   async #enforce(binding: Binding, bound: BoundSession): Promise<SessionNotice | undefined> {
     const engine = this.#engine;
-    const { live } = binding.holder;
-    if (!violates(live.network, bound.session.network) && live.network !== 'unknown') return undefined;
-    try {
-      if (await cutNetwork(engine, bound.sandbox)) {
-        live.network = bound.session.network;
-        return undefined;
-      }
-    } catch (cause) {
-      const state = await contain(engine, bound.sandbox);
-      throw new SubletError(
-        'NETWORK_NOT_ENFORCEABLE',
-        `The network of ${bound.sandbox.id} could not be cut (${describe(cause)}); it is ${state} now.`,
-        {
-          cause,
-          details: { sandboxId: bound.sandbox.id, level: bound.session.network, state },
-          hint: 'Ask for the session again to try once more.',
-        },
-      );
+    // Another process may have bound the key to another sandbox: that is the one to cut.
+    const live = binding.holder.live.id === bound.sandbox.id ? binding.holder.live : undefined;
+    if (live !== undefined && live.network !== 'unknown' && !violates(live.network, bound.session.network)) {
+      return undefined;
     }
-    const wanted = await wantedAgain(engine, { env: binding.holder.live.env }, bound);
+    const isCut = await cutNetwork(engine, bound.sandbox).catch((cause: unknown) => this.#containUncut(bound, cause));
+    if (isCut) {
+      if (live !== undefined) live.network = bound.session.network;
+      return undefined;
+    }
+    if (live === undefined) return this.#containUncut(bound, undefined);
+    const wanted = await wantedAgain(engine, { env: live.env }, bound);
     const recreated = await recreateTighter(engine, bound, live, wanted, undefined);
     if (recreated === undefined) return undefined;
     binding.holder.live = recreated.live;
     return recreated.notice;
+  }
+
+  async #containUncut({ sandbox, session }: BoundSession, cause: unknown): Promise<never> {
+    const state = await contain(this.#engine, sandbox);
+    const why = cause === undefined ? 'not possible in place' : describe(cause);
+    throw new SubletError(
+      'NETWORK_NOT_ENFORCEABLE',
+      `The network of ${sandbox.id} could not be cut (${why}); it is ${state} now.`,
+      {
+        cause,
+        details: { sandboxId: sandbox.id, level: session.network, state },
+        hint: 'Ask for the session again to try once more.',
+      },
+    );
   }
 }
 

@@ -8,11 +8,11 @@ export interface ManagerSubject {
   /** A manager over an installation of its own. The subject closes it afterwards. */
   readonly sublet: Sublet;
   /** Another manager over the same installation, as another process would have it. */
-  another(): Promise<Sublet>;
+  readonly another: () => Promise<Sublet>;
 }
 
-/** What a case needs of the sandboxes underneath. */
-export type ManagerNeed = 'pause' | 'stop' | 'metrics' | 'network-live' | 'interpreters';
+/** What a case needs of the sandboxes underneath. `posix`: a real shell and the usual commands. */
+export type ManagerNeed = 'pause' | 'stop' | 'metrics' | 'network-live' | 'volumes' | 'posix';
 
 export interface ManagerContractCase {
   readonly name: string;
@@ -80,7 +80,7 @@ const runCases: readonly ManagerContractCase[] = [
   },
   {
     name: 'runCode runs code as it is written, with its standard input',
-    needs: ['interpreters'],
+    needs: ['posix'],
     async run({ sublet }) {
       const code = `read line; printf '%s|%s' "it's" "$line"`;
       const result = await sublet.runCode('bash', code, { stdin: 'a "b"\n' });
@@ -128,6 +128,7 @@ const sessionCases: readonly ManagerContractCase[] = [
   },
   {
     name: 'another sandbox than the session has is refused, not silently given',
+    needs: ['volumes'],
     async run({ sublet }) {
       const session = await sublet.session({ task: 'u' });
       await rejectsWith('STATE_CONFLICT', sublet.session({ task: 'u', contextId: 'another-volume' }));
@@ -154,6 +155,18 @@ const sessionCases: readonly ManagerContractCase[] = [
       await session.release();
       await rejectsWith('CLOSED', session.commands.run('true'));
       assert.equal((await sublet.session({ task: 't' })).sandboxId, session.sandboxId);
+    },
+  },
+  {
+    name: 'a shell carries its directory and variables over, and stateless commands do not',
+    needs: ['posix'],
+    async run({ sublet }) {
+      const session = await sublet.session({ task: 't' });
+      await using shell = await session.shell();
+      await shell.run('mkdir -p sub && cd sub && A=kept');
+      assert.equal((await shell.run('basename "$PWD"; echo "$A"')).stdout, 'sub\nkept\n');
+      assert.equal((await shell.run('exit 5')).exitCode, 5);
+      assert.equal((await session.commands.run('echo "[$A]"')).stdout, '[]\n');
     },
   },
   {
