@@ -80,7 +80,8 @@ export class LiveSandbox {
   }
 
   async close(): Promise<void> {
-    this.#gone.abort();
+    // A reason of our own: the default is an error with a stack, which costs more than the rest of closing.
+    this.#gone.abort('this process let go of the sandbox');
     await this.handle.close();
   }
 }
