@@ -1,17 +1,14 @@
 /** Everything a sandbox needs on the host before its first process can mount it. */
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
-import { totalmem } from 'node:os';
-import type { Limits } from '../../core/spec.ts';
-import { type CgroupHost, hasMemoryLimit, makeCgroups } from './cgroup.ts';
+import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
 import { Channel } from './channel.ts';
-import { openImage } from './image.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
-import { DEFAULT_PIDS, limitScript } from './limits.ts';
+import { limitScript } from './limits.ts';
 import { lockedFlagsFrom, mountTable } from './mount-table.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { removeTree } from './remove-tree.ts';
+import type { RootCache } from './root-cache.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
-import { prepareSkeleton } from './skeleton.ts';
 import { FIRST_RESIDENT, type Prepared } from './start-sandbox.ts';
 import { writeResolvConf } from './uplink.ts';
 import { openVolume } from './volumes.ts';
@@ -25,12 +22,10 @@ export interface BuildHost {
   readonly mountInfo: string;
 }
 
-export async function buildSandbox(host: BuildHost, record: SandboxRecord, paths: SandboxPaths, onProgress: (message: string) => void): Promise<Prepared> {
-  const image = await openImage(host.stateDir, record.image, onProgress);
+export async function buildSandbox(host: BuildHost, roots: RootCache, record: SandboxRecord, paths: SandboxPaths, onProgress: (message: string) => void): Promise<Prepared> {
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock);
-  const [root, cgroups, volumeDir, resolvConf] = await Promise.all([
-    prepareSkeleton(host.stateDir, image, record.mounts.map((mount) => mount.target)),
-    host.cgroups === undefined ? [] : makeCgroups(host.cgroups, record.name, record.limits, defaultLimits()),
+  const [{ image, root }, volumeDir, resolvConf] = await Promise.all([
+    roots.get(record.image, record.mounts, onProgress),
     record.contextId === undefined ? undefined : openVolume(host.stateDir, record.contextId, host.diskOwner),
     record.network === 'open' ? writeResolvConf(paths.dir) : undefined,
     makeDisk(paths.disk, host.diskOwner),
@@ -48,32 +43,35 @@ export async function buildSandbox(host: BuildHost, record: SandboxRecord, paths
     lockedFlags: lockedFlagsFrom(host.mountInfo),
   });
   await writeFile(paths.mountTable, table);
-  return { mountTable: paths.mountTable, root, cgroups, limits: limitScript(record.limits, hasMemoryLimit(cgroups)), channel };
+  return { mountTable: paths.mountTable, root, limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)), channel };
 }
 
 /** What is there from before a stop is kept. */
 async function makeDisk(dir: string, owner: number | undefined): Promise<void> {
   // Searchable by the sandbox's id where that is another than ours.
-  await mkdir(dir, { recursive: true, mode: 0o755 });
+  if (!(await makeDirectory(dir))) return;
   await Promise.all(
     DISK_DIRS.map(async ({ name, mode }) => {
       const path = `${dir}/${name}`;
-      const made = await mkdir(path, { recursive: true });
-      if (made === undefined) return;
-      await chmod(path, mode);
+      await makeDirectory(path);
+      if (mode !== 0o755) await chmod(path, mode);
       if (owner !== undefined) await chown(path, owner, owner);
     }),
   );
 }
 
-/** Pipes of an earlier start lead nowhere. */
-async function makeChannel(paths: SandboxPaths, channel: Channel, stock: PipeStock, owned: boolean): Promise<void> {
-  await removeTree(paths.channel);
-  await mkdir(paths.channel, { mode: 0o755 });
-  await Promise.all([channel.makeResident(), owned ? undefined : stock.place([`${paths.channel}/keep`])]);
+async function makeDirectory(path: string): Promise<boolean> {
+  return mkdir(path, { mode: 0o755 }).then(
+    () => true,
+    (cause: NodeJS.ErrnoException) => cause.code !== 'EEXIST' && Promise.reject(cause),
+  );
 }
 
-/** A sandbox without limits of its own may not take the machine: half its memory, and a number of processes. */
-function defaultLimits(): Limits {
-  return { memoryBytes: Math.floor(totalmem() / 2), pids: DEFAULT_PIDS };
+/** Pipes of an earlier start lead nowhere. */
+async function makeChannel(paths: SandboxPaths, channel: Channel, stock: PipeStock, owned: boolean): Promise<void> {
+  if (!(await makeDirectory(paths.channel))) {
+    await removeTree(paths.channel);
+    await makeDirectory(paths.channel);
+  }
+  await Promise.all([channel.makeResident(), owned ? undefined : stock.place([`${paths.channel}/keep`])]);
 }

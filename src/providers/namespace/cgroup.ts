@@ -1,5 +1,5 @@
 /** Control groups, version 1 and 2, where this process may write them. */
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
 
@@ -22,18 +22,28 @@ export async function findCgroupHost(mountInfo: string, selfCgroup: string): Pro
   return v2 === undefined ? undefined : findVersion2(v2.split(' ')[4] ?? '', selfCgroup);
 }
 
-/** Makes the sandbox's groups with their limits and returns them. A controller that is missing or refuses is left out. */
-export async function makeCgroups(host: CgroupHost, name: string, limits: Limits, defaults: Limits): Promise<readonly string[]> {
+/** Makes a sandbox's groups, as yet without limits. A controller that is missing or refuses is left out. */
+export async function makeCgroups(host: CgroupHost, name: string): Promise<readonly string[]> {
+  const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
+  const dirs = [...new Set(roots)].filter((root): root is string => root !== undefined).map((root) => join(root, GROUP, name));
+  const made = await Promise.all(dirs.map((dir) => mkdir(dir, { recursive: true }).then(() => dir, () => undefined)));
+  return made.filter((dir): dir is string => dir !== undefined);
+}
+
+export async function joinCgroups(dirs: readonly string[], pid: number): Promise<void> {
+  for (const dir of dirs) await writeFile(join(dir, 'cgroup.procs'), String(pid));
+}
+
+/** What is asked for and can be had; a limit that no group enforces is left to the process's own limits. */
+export async function limitCgroups(host: CgroupHost, dirs: readonly string[], limits: Limits, defaults: Limits): Promise<void> {
   const wanted: Limits = { ...defaults, ...Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) };
-  if (host.version === 2) return makeVersion2(host, name, wanted);
-  const dirs: string[] = [];
-  for (const [controller, settings] of Object.entries(version1Settings(wanted))) {
-    const root = host.roots[controller as Controller];
-    if (root === undefined || settings.length === 0) continue;
-    const dir = join(root, GROUP, name);
-    if (await makeGroup(dir, settings)) dirs.push(dir);
-  }
-  return dirs;
+  const settings = host.version === 2 ? version2Settings(host, wanted) : version1Settings(wanted);
+  await Promise.all(
+    dirs.map(async (dir) => {
+      const controller = host.version === 2 ? 'all' : (['memory', 'pids', 'cpu'] as const).find((name) => dir.startsWith(`${host.roots[name]}/`));
+      for (const [file, value] of controller === undefined ? [] : (settings[controller] ?? [])) await writeFile(join(dir, file), value);
+    }),
+  );
 }
 
 /** Succeeds when they are gone already. Processes that are still ending make it wait a little. */
@@ -41,8 +51,8 @@ export async function removeCgroups(dirs: readonly string[]): Promise<void> {
   for (const dir of dirs) await removeGroup(dir);
 }
 
-export function hasMemoryLimit(dirs: readonly string[]): boolean {
-  return dirs.some((dir) => dir.includes('/memory/')) || dirs.some((dir) => !/\/(memory|cpu|pids|freezer)\//u.test(dir));
+export function hasMemoryGroup(host: CgroupHost | undefined): boolean {
+  return host?.roots.memory !== undefined;
 }
 
 export interface CgroupUsage {
@@ -116,7 +126,7 @@ async function isWritable(dir: string): Promise<boolean> {
 
 type Setting = readonly [file: string, value: string];
 
-function version1Settings(limits: Limits): Readonly<Record<'memory' | 'cpu' | 'pids', readonly Setting[]>> {
+function version1Settings(limits: Limits): Readonly<Record<string, readonly Setting[]>> {
   return {
     memory: limits.memoryBytes === undefined ? [] : [['memory.limit_in_bytes', String(limits.memoryBytes)]],
     pids: limits.pids === undefined ? [] : [['pids.max', String(limits.pids)]],
@@ -127,26 +137,14 @@ function version1Settings(limits: Limits): Readonly<Record<'memory' | 'cpu' | 'p
   };
 }
 
-async function makeVersion2(host: CgroupHost, name: string, limits: Limits): Promise<readonly string[]> {
-  const root = host.roots.freezer ?? '';
-  const settings: Setting[] = [];
-  if (limits.memoryBytes !== undefined && host.roots.memory !== undefined) settings.push(['memory.max', String(limits.memoryBytes)]);
-  if (limits.pids !== undefined && host.roots.pids !== undefined) settings.push(['pids.max', String(limits.pids)]);
+function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<string, readonly Setting[]>> {
+  const all: Setting[] = [];
+  if (limits.memoryBytes !== undefined && host.roots.memory !== undefined) all.push(['memory.max', String(limits.memoryBytes)]);
+  if (limits.pids !== undefined && host.roots.pids !== undefined) all.push(['pids.max', String(limits.pids)]);
   if (limits.cpuMillis !== undefined && host.roots.cpu !== undefined) {
-    settings.push(['cpu.max', `${Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000)} ${CPU_PERIOD_US}`]);
+    all.push(['cpu.max', `${Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000)} ${CPU_PERIOD_US}`]);
   }
-  const dir = join(root, GROUP, name);
-  return (await makeGroup(dir, settings)) ? [dir] : [];
-}
-
-async function makeGroup(dir: string, settings: readonly Setting[]): Promise<boolean> {
-  try {
-    await mkdir(dir, { recursive: true });
-    for (const [file, value] of settings) await writeFile(join(dir, file), value);
-    return true;
-  } catch {
-    return false;
-  }
+  return { all };
 }
 
 async function removeGroup(dir: string): Promise<void> {
@@ -164,17 +162,4 @@ async function readNumber(path: string): Promise<number | undefined> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
   const value = Number(text);
   return text === undefined || !Number.isFinite(value) ? undefined : value;
-}
-
-/** The processes of a group, as host pids. */
-export async function cgroupProcesses(dir: string): Promise<readonly number[]> {
-  const text = await readFile(join(dir, 'cgroup.procs'), 'utf8').catch(() => '');
-  return text.split('\n').filter(Boolean).map(Number);
-}
-
-export async function cgroupExists(dir: string): Promise<boolean> {
-  return readdir(dir).then(
-    () => true,
-    () => false,
-  );
 }

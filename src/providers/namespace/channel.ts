@@ -11,7 +11,8 @@ import type { PipeStock } from './pipe-stock.ts';
 
 const openFd = promisify(open);
 
-export const SLOT_PIPES = ['script', 'out', 'err', 'in'] as const;
+/** A fourth, `in`, is made for a command that wants it. */
+const SLOT_PIPES = ['script', 'out', 'err'] as const;
 
 /** One command's pipes, our ends open. */
 export interface SlotPipes {
@@ -25,10 +26,6 @@ export interface SlotPipes {
 
 /** The two pipes of a resident shell. */
 export const RESIDENT_PIPES = ['control', 'status'] as const;
-
-export function slotPipeNames(slot: string): readonly string[] {
-  return SLOT_PIPES.map((pipe) => `${slot}.${pipe}`);
-}
 
 export class Channel {
   readonly dir: string;
@@ -59,8 +56,8 @@ export class Channel {
   /** Opens our ends before the shell opens its own: a writer waits for its reader. */
   async openSlot(): Promise<SlotPipes> {
     const slot = `${this.name}${this.#made++}`;
-    await this.#stock.place(slotPipeNames(slot).map((name) => join(this.dir, name)));
     const path = (pipe: string): string => join(this.dir, `${slot}.${pipe}`);
+    await this.#stock.place(SLOT_PIPES.map(path));
     const [script, out, err] = await Promise.all([
       openFd(path('script'), constants.O_RDWR | constants.O_NONBLOCK),
       openFd(path('out'), constants.O_RDONLY | constants.O_NONBLOCK),
@@ -71,13 +68,17 @@ export class Channel {
       script: quiet(new Socket({ fd: script, readable: false, writable: true })),
       stdout: quiet(new Socket({ fd: out, readable: true, writable: false })),
       stderr: quiet(new Socket({ fd: err, readable: true, writable: false })),
-      openStdin: async () => quiet(new Socket({ fd: await openFd(path('in'), constants.O_RDWR | constants.O_NONBLOCK), readable: false, writable: true })),
+      openStdin: async () => {
+        await this.#stock.place([path('in')]);
+        return quiet(new Socket({ fd: await openFd(path('in'), constants.O_RDWR | constants.O_NONBLOCK), readable: false, writable: true }));
+      },
     };
   }
 
   /** The names are no longer needed once both sides have opened the pipes, or never will. */
-  async removeSlot(slot: string): Promise<void> {
-    await Promise.all(slotPipeNames(slot).map((name) => unlink(join(this.dir, name)).catch(() => undefined)));
+  async removeSlot(slot: string, hadStdin: boolean): Promise<void> {
+    const pipes = hadStdin ? [...SLOT_PIPES, 'in'] : SLOT_PIPES;
+    await Promise.all(pipes.map((pipe) => unlink(join(this.dir, `${slot}.${pipe}`)).catch(() => undefined)));
   }
 
   async removeResident(): Promise<void> {
@@ -85,10 +86,10 @@ export class Channel {
   }
 }
 
-/** The other side may end at any time; that shows as the end of a stream, not as an error. */
+/** The other side may end at any time: that shows as the end of a stream. An unused pipe keeps no process alive. */
 function quiet(socket: Socket): Socket {
   socket.on('error', () => undefined);
-  return socket;
+  return socket.unref();
 }
 
 

@@ -1,5 +1,6 @@
 /** Ends a sandbox's processes and what the kernel holds for them. Its directory is left to the caller. */
 import { SubletError } from '../../core/errors.ts';
+import type { Setup } from './blank.ts';
 import { type CgroupHost, removeCgroups } from './cgroup.ts';
 import { removeFreezer, thaw } from './freezer.ts';
 import { isSameProcess } from './process-identity.ts';
@@ -8,14 +9,15 @@ import { closeUplink } from './uplink.ts';
 
 const GIVE_UP_MS = 10_000;
 
-/** `ended` tells at once where this process started the sandbox; elsewhere the kernel is asked again and again. */
-export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | undefined, ended?: () => Promise<void>): Promise<void> {
+/** `setup` tells at once where this process started the sandbox; elsewhere the kernel is asked again and again. */
+export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | undefined, setup?: Setup): Promise<void> {
   const { init, holder } = record;
   if (init !== undefined && (await isSameProcess(init))) {
     // The kernel ends every process of a PID namespace with its first one.
     process.kill(init.pid, 'SIGKILL');
     if (record.paused) await thaw(cgroups, record);
-    await Promise.race([ended?.() ?? gone([init, holder]), tooLong(record.name)]);
+    setup?.child.ref();
+    await Promise.race([setup?.exited ?? gone([init, holder]), tooLong(record.name)]);
   }
   await closeUplink(record.uplink);
   await removeCgroups(record.cgroups);

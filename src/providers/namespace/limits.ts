@@ -3,6 +3,11 @@ import type { Limits } from '../../core/spec.ts';
 
 export const DEFAULT_PIDS = 2048;
 
+/** A sandbox without limits of its own may not take the machine: half its memory, and a number of processes. */
+export function defaultLimits(machineBytes: number): Limits {
+  return { memoryBytes: Math.floor(machineBytes / 2), pids: DEFAULT_PIDS };
+}
+
 /**
  * A shell line for the host's sh. The process limit counts per user namespace, so it holds for the sandbox as a whole;
  * the data limit holds for each process and matters where no cgroup bounds the sum.

@@ -24,7 +24,6 @@ export interface CommandsContext {
   readonly paths: SandboxPaths;
   readonly privileges: Privileges;
   readonly stock: PipeStock;
-  readonly limits: string;
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
 }
@@ -88,11 +87,11 @@ export class NamespaceCommands implements Commands {
 
   /** Starts a resident shell in a sandbox that another process made, or whose own shell was killed. */
   async #enter(): Promise<ResidentShell> {
-    const { record, privileges, limits, paths, stock } = this.#context;
+    const { record, privileges, paths, stock } = this.#context;
     if (!(await isRunning(record))) throw lostError(record.name);
     const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`, stock);
     await channel.makeResident();
-    const [program = '', ...args] = enterLine(privileges, record, limits);
+    const [program = '', ...args] = enterLine(privileges, record);
     const child = spawn(program, [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name], {
       detached: true,
       cwd: '/',
@@ -109,8 +108,8 @@ export class NamespaceCommands implements Commands {
 
   /** Background commands get their script on descriptor 3, so that no value of theirs is in an argument or on the host. */
   #launch(request: LaunchRequest): LaunchLine {
-    const { record, privileges, limits, env } = this.#context;
-    const [file = '', ...args] = enterLine(privileges, record, limits);
+    const { record, privileges, env } = this.#context;
+    const [file = '', ...args] = enterLine(privileges, record);
     const input = commandScript({ command: request.command, cwd: this.#resolve(request.cwd), env: { ...env, ...request.env }, tag: request.tag });
     return { file, args: [...args, 'sh', '-c', 'sublet_script=$(cat <&3); exec 3<&-; eval "unset sublet_script; $sublet_script"', 'sh'], env: BASE_ENV, cwd: '/', input };
   }

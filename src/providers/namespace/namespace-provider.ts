@@ -1,6 +1,8 @@
 /** Sandboxes of Linux namespaces on this machine. */
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Socket } from 'node:net';
+import { totalmem } from 'node:os';
+import { resolve } from 'node:path';
 import { SubletError, toSubletError } from '../../core/errors.ts';
 import { isAtLeastAsTight, type NetworkLevel } from '../../core/network.ts';
 import type { Labels, SandboxMetrics } from '../../core/spec.ts';
@@ -8,20 +10,23 @@ import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
 import { createShellFiles } from '../../provider/posix/shell-files.ts';
 import type { AttachOptions, ListedSandbox, ProviderState, SandboxHandle, SandboxProvider, SandboxRef, SandboxSpec } from '../../provider/provider.ts';
+import { makeBlank, type Setup } from './blank.ts';
+import { BlankSupply } from './blank-supply.ts';
 import { type BuildHost, buildSandbox } from './build-sandbox.ts';
-import { findCgroupHost, hasMemoryLimit } from './cgroup.ts';
+import { findCgroupHost, limitCgroups } from './cgroup.ts';
 import { endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
-import { limitScript } from './limits.ts';
+import { defaultLimits } from './limits.ts';
 import { NamespaceCommands } from './namespace-commands.ts';
 import { CAPABILITIES } from './namespace-config.ts';
 import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
+import { RootCache } from './root-cache.ts';
 import { removeTree } from './remove-tree.ts';
 import type { ResidentShell } from './resident-shell.ts';
-import { isRunning, newRecord, readRecord, recordNames, reserve, type SandboxRecord, writeRecord } from './sandbox-record.ts';
+import { isRunning, newRecord, readRecord, recordNames, reserve, type SandboxRecord, writeFirstRecord, writeRecord } from './sandbox-record.ts';
 import { startSandbox } from './start-sandbox.ts';
 import { closeUplink, openUplink } from './uplink.ts';
 import { usageOf } from './usage.ts';
@@ -29,9 +34,8 @@ import { usageOf } from './usage.ts';
 /** What this process holds of a sandbox. */
 interface Held {
   readonly commands: NamespaceCommands;
-  /** Dropping it ends a sandbox that is owned. */
-  readonly lifeline?: Socket | undefined;
-  end?(): Promise<void>;
+  /** Of a sandbox that this process started: it holds an owned one alive and tells when it has ended. */
+  readonly setup: Setup | undefined;
 }
 
 export class NamespaceProvider implements SandboxProvider {
@@ -41,13 +45,17 @@ export class NamespaceProvider implements SandboxProvider {
   readonly #stateDir: string;
   readonly #privileges: Privileges = currentPrivileges();
   readonly #stock: PipeStock;
+  readonly #roots: RootCache;
+  readonly #blanks: BlankSupply;
   readonly #held = new Map<string, Held>();
   #buildHost: Promise<BuildHost> | undefined;
 
   constructor(context: ProviderContext) {
     this.#context = context;
-    this.#stateDir = context.stateDir;
-    this.#stock = new PipeStock(context.stateDir);
+    this.#stateDir = resolve(context.stateDir);
+    this.#stock = new PipeStock(this.#stateDir);
+    this.#blanks = new BlankSupply(async () => makeBlank(this.#privileges, (await this.#host()).cgroups, `${process.pid}-${randomUUID().slice(0, 8)}`), context.clock);
+    this.#roots = new RootCache(this.#stateDir, context.clock);
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
@@ -56,7 +64,7 @@ export class NamespaceProvider implements SandboxProvider {
     if (!(await reserve(this.#stateDir, spec.name))) return this.#createAgain(spec, signal);
     try {
       const record = newRecord(spec, this.#context.clock.now());
-      await writeRecord(this.#stateDir, record);
+      await writeFirstRecord(this.#stateDir, record);
       return await this.#start(record, spec.env ?? {}, spec.onProgress, signal);
     } catch (cause) {
       await this.destroy({ name: spec.name }, AbortSignal.timeout(10_000)).catch((error: unknown) => {
@@ -79,7 +87,7 @@ export class NamespaceProvider implements SandboxProvider {
     await this.#letGo(ref.name);
     // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
     const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);
-    if (record !== undefined) await endSandbox(record, (await this.#host()).cgroups, held?.end);
+    if (record !== undefined) await endSandbox(record, (await this.#host()).cgroups, held?.setup);
     await removeTree(sandboxPaths(this.#stateDir, ref.name).dir);
   }
 
@@ -114,7 +122,7 @@ export class NamespaceProvider implements SandboxProvider {
     }
     const held = this.#held.get(ref.name);
     await this.#letGo(ref.name);
-    await endSandbox(record, (await this.#host()).cgroups, held?.end);
+    await endSandbox(record, (await this.#host()).cgroups, held?.setup);
     await writeRecord(this.#stateDir, { ...record, init: undefined, holder: undefined, uplink: undefined, cgroups: [], paused: false });
   }
 
@@ -141,6 +149,7 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async close(): Promise<void> {
+    await this.#blanks.close();
     for (const name of [...this.#held.keys()]) await this.#letGo(name);
   }
 
@@ -164,35 +173,31 @@ export class NamespaceProvider implements SandboxProvider {
       started = { ...started, ...change };
       await writeRecord(this.#stateDir, started);
     };
-    const { resident, lifeline, end } = await startSandbox(
-      {
-        privileges: this.#privileges,
-        owned: record.ephemeral,
-        prepare: () => buildSandbox(host, record, paths, onProgress ?? (() => undefined)),
-        onMade: async (init, holder, { cgroups }) => {
-          await update({ init, holder, cgroups });
-          if (record.network === 'open') await update({ uplink: await openUplink(init, holder) });
-        },
-      },
-      signal,
-    );
-    return this.#handle(started, this.#hold(started, env, { resident, lifeline, end }));
+    const preparing = buildSandbox(host, this.#roots, record, paths, onProgress ?? (() => undefined));
+    const taking = this.#blanks.take();
+    const [prepared, blank] = await Promise.all([preparing, taking]).catch(async (cause: unknown) => {
+      // Whichever came through is not to be left behind by the other's failure.
+      await Promise.allSettled([preparing, taking.then((unused) => unused.discard())]);
+      throw cause;
+    });
+    const { init, holder, cgroups, setup } = blank;
+    const begin = async (): Promise<void> => {
+      await Promise.all([update({ init, holder, cgroups }), host.cgroups === undefined ? undefined : limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()))]);
+      if (record.network === 'open') await update({ uplink: await openUplink(init, holder) });
+    };
+    try {
+      const resident = await startSandbox(blank, { owned: record.ephemeral, prepared, record: begin }, signal);
+      this.#blanks.refill();
+      return await this.#handle(started, this.#hold(started, env, { resident, setup }));
+    } catch (cause) {
+      await blank.discard();
+      throw cause;
+    }
   }
 
-  #hold(record: SandboxRecord, env: Readonly<Record<string, string>>, parts?: { resident: ResidentShell; lifeline: Socket; end(): Promise<void> }): NamespaceCommands {
-    const commands = new NamespaceCommands(
-      {
-        record,
-        paths: sandboxPaths(this.#stateDir, record.name),
-        privileges: this.#privileges,
-        stock: this.#stock,
-        limits: limitScript(record.limits, hasMemoryLimit(record.cgroups)),
-        env,
-        clock: this.#context.clock,
-      },
-      parts?.resident,
-    );
-    this.#held.set(record.name, { commands, ...(parts === undefined ? {} : { lifeline: parts.lifeline, end: parts.end }) });
+  #hold(record: SandboxRecord, env: Readonly<Record<string, string>>, made?: { readonly resident: ResidentShell; readonly setup: Setup }): NamespaceCommands {
+    const commands = new NamespaceCommands({ record, paths: sandboxPaths(this.#stateDir, record.name), privileges: this.#privileges, stock: this.#stock, env, clock: this.#context.clock }, made?.resident);
+    this.#held.set(record.name, { commands, setup: made?.setup });
     return commands;
   }
 

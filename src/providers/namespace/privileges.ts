@@ -1,5 +1,6 @@
 /** The two ways to make a sandbox: by root, which maps its own id and an unprivileged one, and by an ordinary user. */
 import { HOME, HOST_UID, INNER_UID, WORKDIR } from './layout.ts';
+import { limitScript } from './limits.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { JOIN } from './scripts.ts';
 
@@ -52,10 +53,10 @@ export const BASE_ENV: Readonly<Record<string, string>> = {
 };
 
 /** The line that runs a program of the image inside a running sandbox, under its limits and without privileges. */
-export function enterLine(privileges: Privileges, record: SandboxRecord, limits: string): readonly string[] {
+export function enterLine(privileges: Privileges, record: SandboxRecord): readonly string[] {
   const { init, holder } = record;
   if (init === undefined || holder === undefined) throw new Error('A sandbox that is not running cannot be entered.');
-  const join = ['sh', '-c', JOIN, 'sh', record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '), limits, 'setpriv', '--no-new-privs'];
+  const join = ['sh', '-c', JOIN, 'sh', record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '), limitScript(record.limits, record.cgroups.length > 0), 'setpriv', '--no-new-privs'];
   const all = ['--target', String(init.pid), '--user', '--mount', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
   if (privileges.isRoot) return [...join, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
   // First into the outer user namespace, whose root may join the others; then all at once, the inner one last.

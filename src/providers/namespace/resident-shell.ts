@@ -33,6 +33,7 @@ export class ResidentShell {
   readonly #slots = new Map<string, Slot>();
   readonly #spare: Promise<Slot>[] = [];
   #spareTarget = 1;
+  #started = 0;
   #inUse = 0;
   #rest = '';
   #isOpen = true;
@@ -80,6 +81,8 @@ export class ResidentShell {
         throw cause;
       });
     void slot.exit.then(() => this.#giveBack());
+    slot.pipes.stdout.ref();
+    slot.pipes.stderr.ref();
     return {
       stdout: slot.pipes.stdout,
       stderr: slot.pipes.stderr,
@@ -103,9 +106,11 @@ export class ResidentShell {
 
   async #takeSpare(): Promise<Slot | undefined> {
     for (let next = this.#spare.shift(); next !== undefined; next = this.#spare.shift()) {
-      const slot = await next;
-      // The agent may have killed it while it waited.
+      const slot = await next.catch(() => undefined);
+      if (slot === undefined) continue;
       if (this.#slots.has(slot.pipes.slot)) return slot;
+      // The agent has killed it while it waited.
+      discard(slot);
     }
     // Whoever has to wait shows that more should be ready.
     this.#spareTarget = Math.min(this.#spareTarget * 2, MAX_SPARE);
@@ -121,15 +126,23 @@ export class ResidentShell {
     }
     this.#slots.set(pipes.slot, slot);
     this.#control.write(`${pipes.slot}\n`);
-    await slot.armed;
-    return slot;
+    try {
+      await slot.armed;
+      return slot;
+    } catch (cause) {
+      discard(slot);
+      throw cause;
+    }
   }
 
   async #start(slot: Slot, script: string, stdin: boolean): Promise<Socket | null> {
     const { pipes } = slot;
     const input = stdin ? await pipes.openStdin() : null;
+    void slot.exit.then(() => (this.#isOpen ? this.#channel.removeSlot(pipes.slot, stdin) : undefined));
     pipes.script.end(armedScript(pipes.slot, script, stdin));
-    while (this.#isOpen && this.#spare.length < this.#spareTarget) this.warm();
+    this.#started++;
+    // The first command may be the only one: only a second shows that more will come.
+    if (this.#started > 1) for (let count = this.#spare.length; count < this.#spareTarget; count++) this.warm();
     return input;
   }
 
@@ -147,7 +160,6 @@ export class ResidentShell {
   #finish(name: string, exit: ProcessExit): void {
     this.#slots.get(name)?.onExit(exit);
     this.#slots.delete(name);
-    void this.#channel.removeSlot(name);
   }
 
   #ended(): void {

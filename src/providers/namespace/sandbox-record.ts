@@ -46,6 +46,11 @@ export function newRecord(spec: SandboxSpec, now: number): SandboxRecord {
   };
 }
 
+/** The first record of a reserved sandbox: nobody has read an earlier one. */
+export async function writeFirstRecord(stateDir: string, record: SandboxRecord): Promise<void> {
+  await writeFile(sandboxPaths(stateDir, record.name).record, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
+}
+
 export async function writeRecord(stateDir: string, record: SandboxRecord): Promise<void> {
   const { record: path } = sandboxPaths(stateDir, record.name);
   const draft = `${path}.${process.pid}.new`;
@@ -79,12 +84,14 @@ export async function isRunning(record: SandboxRecord): Promise<boolean> {
 /** Makes the directory that is the sandbox's intent on this host. False if it is there already. */
 export async function reserve(stateDir: string, name: string): Promise<boolean> {
   const { dir } = sandboxPaths(stateDir, name);
-  await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
   try {
     await mkdir(dir, { mode: 0o700 });
     return true;
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw cause;
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (code !== 'ENOENT') throw cause;
+    await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
+    return reserve(stateDir, name);
   }
 }

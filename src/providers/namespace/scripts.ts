@@ -1,32 +1,31 @@
 /**
  * The shell scripts of a sandbox's life, in the order they run. POSIX sh: dash, bash and busybox all run them.
- * Status lines go to file descriptor 4: `p PID` first process, `c` privileges dropped, `m` host out of sight, `r` the
+ * Status lines go to file descriptor 4: `p PID` first process, `b` blank namespaces, `c` privileges dropped, `m` host out of sight, `r` the
  * resident shell listens; then, on a pipe of its own that ends with it, `a N` slot armed, `x N CODE` its command ended.
  */
 
 /**
- * Runs on the host's files as root of the outer user namespace, and learns from descriptor 3, line by line: the mount
- * table, the new root, the control groups' files, the limits. Its arguments are the line that drops privileges.
- * It never runs a program of the image: those see no capability.
+ * Runs on the host's files as root of the outer user namespace. It says which process it is, and once that may be root
+ * learns from descriptor 3, line by line, what to become: the mount table, the new root, the limits, and how long to live.
+ * Its arguments are the line that drops privileges. It never runs a program of the image: those see no capability.
  */
 export const SETUP: string = `
 read -r pid _ </proc/self/stat
 echo "p $pid" >&4
+read -r go <&3 || exit 0
 ip link set lo up 2>/dev/null &
 echo sandbox >/proc/sys/kernel/hostname
-{ IFS= read -r table && IFS= read -r root && IFS= read -r cgroups && IFS= read -r limits; } <&3 || exit 93
-for file in $cgroups; do echo 1 >"$file" || exit 94; done &
-joined=$!
+echo "b" >&4
+{ IFS= read -r table && IFS= read -r root && IFS= read -r limits && IFS= read -r life; } <&3 || exit 0
 mount -n -c -a -T "$table" || exit 90
-wait $joined || exit 94
 wait
 cd "$root" || exit 91
 eval "$limits"
-read -r go <&3 || exit 93
+read -r go <&3 || exit 0
 echo 1 >/proc/sys/user/max_user_namespaces
 { read -r go <&5 && mount -n -c --move . / && echo m >&4; } &
 exec 5<&-
-exec "$@"
+exec "$@" "$life"
 `;
 
 /**
@@ -45,8 +44,8 @@ done
 `;
 
 /**
- * The sandbox's first process, on the image's files and without privileges. It starts the resident shell, then waits:
- * for its maker's end of descriptor 3 when $1 is "owned", else for ever. Waiting in a child makes the shell collect orphans.
+ * The sandbox's first process, on the image's files and without privileges. It starts the resident shell and waits for
+ * it, which also collects orphans; then for its maker's end of descriptor 3 when $1 is "owned", else for ever.
  */
 export const INIT: string = `
 echo c >&4
@@ -54,6 +53,7 @@ keep=$1
 set -- first
 ( ${RESIDENT.trim()} ) 3<&- &
 exec 2>/dev/null 4>&-
+wait $!
 if [ "$keep" = owned ]; then until cat <&3 >/dev/null; do :; done; exit 0; fi
 exec 3<&-
 while :; do cat <>/run/sublet/channel/keep >/dev/null; done
