@@ -2,7 +2,7 @@
 import { SubletError } from '../../core/errors.ts';
 
 // A path that goes through a file leads nowhere; but making something there fails for another reason than absence.
-const MISSING = /No such file|nonexistent|(?<!^mkdir: .*)Not a directory/i;
+const MISSING = /No such file|nonexistent|can't cd to|(?<!^mkdir: .*)Not a directory/i;
 
 /** FILE_NOT_FOUND or FILE_FAILED, with the tool's own words. */
 export function fileError(path: string, toolMessage: string): SubletError {

@@ -33,7 +33,7 @@ describe.runIf(process.platform === 'linux')('process tags', () => {
     const second = await tagged('sh', newTag(group), 'echo ready; exec sleep 1000');
     const foreign = newTag();
     await tagged('sh', foreign, 'echo ready; exec sleep 1000');
-    expect((await findTagged({ group })).sort()).toEqual([first.pid, second.pid].sort());
+    expect(new Set(await findTagged({ group }))).toEqual(new Set([first.pid, second.pid]));
     await killTagged({ group });
     expect(await findTagged({ group })).toEqual([]);
     expect((await findTagged({ tag: foreign })).length).toBe(1);
@@ -41,7 +41,7 @@ describe.runIf(process.platform === 'linux')('process tags', () => {
 
   it('outruns a tree that keeps forking', async () => {
     const tag = newTag();
-    await tagged('sh', tag, "echo ready; hop() { (sleep 0.01; hop) & }; hop; hop; hop; sleep 1000");
+    await tagged('sh', tag, 'echo ready; hop() { (sleep 0.01; hop) & }; hop; hop; hop; sleep 1000');
     await killTagged({ tag });
     expect(await findTagged({ tag })).toEqual([]);
   });

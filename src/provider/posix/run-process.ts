@@ -6,6 +6,7 @@ import { DEFAULT_MAX_OUTPUT_BYTES } from '../../core/commands.ts';
 import { abortedError } from '../../core/errors.ts';
 import { feedStdin } from './feed-stdin.ts';
 import { OutputCapture } from './output-capture.ts';
+import { PipeReader } from './pipe-reader.ts';
 
 export interface ProcessExit {
   readonly exitCode: number | null;
@@ -16,8 +17,8 @@ export interface ProcessExit {
 export interface ProcessStreams {
   /** null when the process has no input. */
   readonly stdin: Writable | null;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
+  readonly stdout: PipeReader | Readable;
+  readonly stderr: PipeReader | Readable;
   readonly exit: Promise<ProcessExit>;
 }
 
@@ -140,52 +141,76 @@ class Stopper {
 /** Reads one stream to its end; waits for the consumer's promise before it reads on. */
 class OutputDrain {
   readonly capture: OutputCapture;
+  /** The stream has ended and the consumer has taken all of it. */
   readonly ended: Promise<void>;
   /** Grows with every chunk. */
   activity = 0;
   /** The consumer has not yet taken the last chunk. */
   isHeld = false;
-  readonly #stream: Readable;
+  readonly #source: PipeReader | Readable;
   readonly #fail: (error: unknown) => void;
   #consume: RunOptions['onStdout'];
+  #hasEnded = false;
+  #resolveEnded: () => void = () => undefined;
 
-  constructor(stream: Readable, maxBytes: number, consume: RunOptions['onStdout'], fail: (error: unknown) => void) {
+  constructor(
+    source: PipeReader | Readable,
+    maxBytes: number,
+    consume: RunOptions['onStdout'],
+    fail: (error: unknown) => void,
+  ) {
     this.capture = new OutputCapture(maxBytes);
-    this.#stream = stream;
+    this.#source = source;
     this.#consume = consume;
     this.#fail = fail;
-    this.ended = new Promise((resolve) => {
-      for (const event of ['end', 'error', 'close']) stream.on(event, () => resolve());
-    });
-    stream.on('data', (chunk: Buffer) => this.#take(chunk));
+    this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
+    if (source instanceof PipeReader) {
+      source.consume(
+        (chunk) => this.#take(chunk, (shared) => Uint8Array.from(shared)),
+        () => this.#end(),
+      );
+    } else {
+      source.on('data', (chunk: Buffer) => this.#take(chunk, (own) => own) || source.pause());
+      for (const event of ['end', 'error', 'close']) source.on(event, () => this.#end());
+    }
   }
 
-  #take(chunk: Buffer): void {
+  /** False when the source must wait. `keepable` makes the chunk the consumer's own. */
+  #take(chunk: Uint8Array, keepable: (chunk: Uint8Array) => Uint8Array): boolean {
     this.activity++;
     this.capture.push(chunk);
+    if (this.#consume === undefined) return true;
     try {
-      const taken = this.#consume?.(chunk);
-      if (taken === undefined) return;
+      const taken = this.#consume(keepable(chunk));
+      if (taken === undefined) return true;
       this.isHeld = true;
-      this.#stream.pause();
       taken.then(
         () => this.#release(),
         (error: unknown) => this.#refuse(error),
       );
+      return false;
     } catch (error) {
       this.#refuse(error);
+      return true;
     }
   }
 
   #release(): void {
     this.isHeld = false;
-    this.#stream.resume();
+    this.#source.resume();
+    if (this.#hasEnded) this.#resolveEnded();
   }
 
   #refuse(error: unknown): void {
     this.#consume = undefined;
     this.#fail(error);
     this.#release();
+  }
+
+  /** A socket ends even while it is paused, and then the last chunk may not have been taken yet. */
+  #end(): void {
+    this.#hasEnded = true;
+    if (!this.isHeld) this.#resolveEnded();
   }
 }
 

@@ -5,7 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { commandArgv, shellCommand, shellExports, shellQuote } from './shell-quote.ts';
 
 const execute = promisify(execFile);
-const words = fc.array(fc.string({ unit: 'binary', maxLength: 20 }).map((text) => text.replaceAll('\0', '')), { minLength: 1, maxLength: 10 });
+const words = fc.array(
+  fc.string({ unit: 'binary', maxLength: 20 }).map((text) => text.replaceAll('\0', '')),
+  { minLength: 1, maxLength: 10 },
+);
 
 describe('shell quoting', () => {
   it('gives every word to the program as it is', async () => {

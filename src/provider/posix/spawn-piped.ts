@@ -7,6 +7,7 @@ import { openAnonymousPipe } from './anonymous-pipe.ts';
 import type { FifoPool, Pipe } from './fifo-pool.ts';
 import { closeFd } from './fifo-pool.ts';
 import type { LaunchLine } from './launch-line.ts';
+import { PipeReader } from './pipe-reader.ts';
 import type { ProcessExit, ProcessStreams } from './run-process.ts';
 
 export interface PipedProcess extends ProcessStreams {
@@ -43,8 +44,8 @@ export async function spawnPiped(line: LaunchLine, pool: FifoPool, options: Pipe
       pid,
       exit,
       stdin: stdin === undefined ? null : new Socket({ fd: stdin.writeFd, readable: false, writable: true }),
-      stdout: new Socket({ fd: stdout.readFd, readable: true, writable: false }),
-      stderr: new Socket({ fd: stderr.readFd, readable: true, writable: false }),
+      stdout: new PipeReader(stdout.readFd),
+      stderr: new PipeReader(stderr.readFd),
     };
   } catch (error) {
     await Promise.all(ours.map((fd) => closeFd(fd)));
