@@ -11,9 +11,13 @@ export async function loadSdk<T>(providerId: string, need: SdkRequirement, load:
   try {
     return await load();
   } catch (cause) {
-    throw new SubletError('UNSUPPORTED', `Provider "${providerId}" needs ${need.package}@${need.range}, which did not load.`, {
-      cause,
-      hint: `npm install ${need.package}@${need.range}`,
-    });
+    throw new SubletError(
+      'UNSUPPORTED',
+      `Provider "${providerId}" needs ${need.package}@${need.range}, which did not load.`,
+      {
+        cause,
+        hint: `npm install ${need.package}@${need.range}`,
+      },
+    );
   }
 }
