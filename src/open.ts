@@ -3,7 +3,7 @@ import { createConfig, type Config } from './config/config.ts';
 import { ensureHome, homePaths, type Environment } from './config/home.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
 import type { Clock } from './core/clock.ts';
-import { SubletError } from './core/errors.ts';
+import { SubletError, toSubletError } from './core/errors.ts';
 import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
 import type { Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
@@ -111,6 +111,7 @@ export async function* runConformance(
   id: string,
   signal: AbortSignal,
 ): AsyncGenerator<ConformanceResult, void, void> {
+  const { clock } = installation;
   const contract = await import('./testing/provider-contract.ts');
   const secondProvider = (): Promise<SandboxProvider> => openProvider(installation, id, id);
   const provider = await secondProvider();
@@ -123,14 +124,15 @@ export async function* runConformance(
         yield { name, status: 'skipped', reason: `not claimed: ${missing.join(', ')}` };
         continue;
       }
-      const subject = {
-        provider,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(CASE_TIMEOUT_MS)]),
-        secondProvider,
-      };
-      yield await contract.runProviderCase(testCase, subject).then(
+      yield await within(clock, signal, (limited) =>
+        contract.runProviderCase(testCase, { provider, signal: limited, secondProvider }),
+      ).then(
         (): ConformanceResult => ({ name, status: 'passed' }),
-        (cause: unknown): ConformanceResult => ({ name, status: 'failed', reason: String((cause as Error).message) }),
+        (cause: unknown): ConformanceResult => ({
+          name,
+          status: 'failed',
+          reason: toSubletError(cause, 'INTERNAL').message,
+        }),
       );
     }
   } finally {
@@ -138,7 +140,23 @@ export async function* runConformance(
   }
 }
 
-const CASE_TIMEOUT_MS = 120_000;
+const CASE_TIMEOUT_MS = 60_000;
+
+/** A provider that does not even heed the signal fails the case all the same. */
+async function within(clock: Clock, outer: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  const signal = AbortSignal.any([outer, limit.signal]);
+  const stopped = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+  const seconds = CASE_TIMEOUT_MS / 1_000;
+  const cancel = clock.schedule(CASE_TIMEOUT_MS, () => limit.abort(new Error(`not over after ${seconds} seconds`)));
+  try {
+    await Promise.race([work(signal), stopped]);
+  } finally {
+    cancel();
+  }
+}
 
 /** The first choice when nobody names a sandbox. It is not probed here: a create that fails says why. */
 export function automaticProvider(platform: NodeJS.Platform): string {
