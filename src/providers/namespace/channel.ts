@@ -11,7 +11,7 @@ import type { PipeStock } from './pipe-stock.ts';
 
 const openFd = promisify(open);
 
-/** A fourth, `in`, is made for a command that wants it. */
+/** What follows the script on its pipe is the command's standard input. */
 const SLOT_PIPES = ['script', 'out', 'err'] as const;
 
 /** One command's pipes, our ends open. */
@@ -20,8 +20,6 @@ export interface SlotPipes {
   readonly script: Socket;
   readonly stdout: Socket;
   readonly stderr: Socket;
-  /** Opened only for a command that wants it. */
-  openStdin(): Promise<Socket>;
 }
 
 /** The two pipes of a resident shell. */
@@ -68,17 +66,12 @@ export class Channel {
       script: quiet(new Socket({ fd: script, readable: false, writable: true })),
       stdout: quiet(new Socket({ fd: out, readable: true, writable: false })),
       stderr: quiet(new Socket({ fd: err, readable: true, writable: false })),
-      openStdin: async () => {
-        await this.#stock.place([path('in')]);
-        return quiet(new Socket({ fd: await openFd(path('in'), constants.O_RDWR | constants.O_NONBLOCK), readable: false, writable: true }));
-      },
     };
   }
 
   /** The names are no longer needed once both sides have opened the pipes, or never will. */
-  async removeSlot(slot: string, hadStdin: boolean): Promise<void> {
-    const pipes = hadStdin ? [...SLOT_PIPES, 'in'] : SLOT_PIPES;
-    await Promise.all(pipes.map((pipe) => unlink(join(this.dir, `${slot}.${pipe}`)).catch(() => undefined)));
+  async removeSlot(slot: string): Promise<void> {
+    await Promise.all(SLOT_PIPES.map((pipe) => unlink(join(this.dir, `${slot}.${pipe}`)).catch(() => undefined)));
   }
 
   async removeResident(): Promise<void> {

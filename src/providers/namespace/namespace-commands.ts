@@ -8,7 +8,7 @@ import { abortedError, SubletError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { BackgroundCommands } from '../../provider/posix/background-commands.ts';
 import type { LaunchLine, LaunchRequest } from '../../provider/posix/launch-line.ts';
-import { killTagged, newTag, newTagGroup, type ProcessTag } from '../../provider/posix/process-tree.ts';
+import { type KillSignal, killTagged, newTag, newTagGroup, type ProcessTag, tagScript } from '../../provider/posix/process-tree.ts';
 import { runProcess } from '../../provider/posix/run-process.ts';
 import { Channel } from './channel.ts';
 import { commandScript } from './command-script.ts';
@@ -32,26 +32,33 @@ export class NamespaceCommands implements Commands {
   readonly #context: CommandsContext;
   readonly #background: BackgroundCommands;
   readonly #tags = newTagGroup();
+  #env: Readonly<Record<string, string>>;
   #resident: Promise<ResidentShell> | undefined;
 
   /** `resident` is the shell that came with the sandbox, if this process started it. */
   constructor(context: CommandsContext, resident?: ResidentShell) {
     this.#context = context;
+    this.#env = context.env;
     if (resident !== undefined) this.#resident = Promise.resolve(resident);
     this.#background = new BackgroundCommands({
       dir: context.paths.commands,
       clock: context.clock,
       launch: (request) => this.#launch(request),
-      kill: (tag, signal) => killTagged({ tag, inPidNamespaceOf: context.record.init?.pid }, signal).then(() => undefined),
+      kill: (tag, signal) => killInside(tag, signal, context.record.init?.pid),
     });
+  }
+
+  /** What every command from now on is given besides its own. */
+  setEnv(env: Readonly<Record<string, string>>): void {
+    this.#env = env;
   }
 
   async run(command: Command, options: RunOptions = {}): Promise<CommandResult> {
     if (options.signal?.aborted === true) throw abortedError(options.signal);
     const tag = newTag(this.#tags);
-    const script = commandScript({ command, cwd: this.#resolve(options.cwd), env: { ...this.#context.env, ...options.env }, tag });
+    const script = commandScript({ command, cwd: this.#resolve(options.cwd), env: { ...this.#env, ...options.env }, tag });
     const shell = await (await this.#residentShell()).take();
-    const stdin = await shell.start(script, options.stdin !== undefined);
+    const stdin = shell.start(script, options.stdin !== undefined);
     const result = await runProcess({ stdin, stdout: shell.stdout, stderr: shell.stderr, exit: shell.exit }, options, {
       clock: this.#context.clock,
       killTree: () => this.#kill(tag),
@@ -108,9 +115,9 @@ export class NamespaceCommands implements Commands {
 
   /** Background commands get their script on descriptor 3, so that no value of theirs is in an argument or on the host. */
   #launch(request: LaunchRequest): LaunchLine {
-    const { record, privileges, env } = this.#context;
-    const [file = '', ...args] = enterLine(privileges, record);
-    const input = commandScript({ command: request.command, cwd: this.#resolve(request.cwd), env: { ...env, ...request.env }, tag: request.tag });
+    const { record, privileges } = this.#context;
+    const [file = '', ...args] = enterLine(privileges, record, tagScript(request.tag));
+    const input = commandScript({ command: request.command, cwd: this.#resolve(request.cwd), env: { ...this.#env, ...request.env }, tag: request.tag });
     return { file, args: [...args, 'sh', '-c', 'sublet_script=$(cat <&3); exec 3<&-; eval "unset sublet_script; $sublet_script"', 'sh'], env: BASE_ENV, cwd: '/', input };
   }
 
@@ -135,4 +142,10 @@ function said(child: ChildProcess, name: string): Promise<void> {
     stderr.destroy();
     status.destroy();
   });
+}
+
+/** Gentle signals are for the command, not for the host's program that waits for it; one on its way in is ended from outside. */
+async function killInside(tag: ProcessTag, signal: KillSignal, init: number | undefined): Promise<void> {
+  if (signal !== 'SIGKILL' && (await killTagged({ tag, inPidNamespaceOf: init }, signal)) > 0) return;
+  await killTagged({ tag }, signal);
 }

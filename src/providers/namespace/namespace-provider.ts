@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
-import { SubletError, toSubletError } from '../../core/errors.ts';
+import { sleep } from '../../core/clock.ts';
+import { abortedError, SubletError, toSubletError } from '../../core/errors.ts';
 import { isAtLeastAsTight, type NetworkLevel } from '../../core/network.ts';
 import type { Labels, SandboxMetrics } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
@@ -23,6 +24,7 @@ import { CAPABILITIES } from './namespace-config.ts';
 import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
+import { identify, isSameProcess } from './process-identity.ts';
 import { RootCache } from './root-cache.ts';
 import { removeTree } from './remove-tree.ts';
 import type { ResidentShell } from './resident-shell.ts';
@@ -37,6 +39,9 @@ interface Held {
   /** Of a sandbox that this process started: it holds an owned one alive and tells when it has ended. */
   readonly setup: Setup | undefined;
 }
+
+/** A reserved name gets its record within moments; without one after this many looks its maker has died. */
+const RESERVED_ROUNDS = 100;
 
 export class NamespaceProvider implements SandboxProvider {
   readonly id = 'namespace';
@@ -59,11 +64,11 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
-    signal.throwIfAborted();
+    throwIfAborted(signal);
     if (spec.network === 'allowlist') throw noAllowlistError();
     if (!(await reserve(this.#stateDir, spec.name))) return this.#createAgain(spec, signal);
     try {
-      const record = newRecord(spec, this.#context.clock.now());
+      const record = newRecord(spec, await identify(process.pid), this.#context.clock.now());
       await writeFirstRecord(this.#stateDir, record);
       return await this.#start(record, spec.env ?? {}, spec.onProgress, signal);
     } catch (cause) {
@@ -75,14 +80,16 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async attach(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<SandboxHandle | undefined> {
-    signal.throwIfAborted();
+    throwIfAborted(signal);
     const record = await readRecord(this.#stateDir, ref.name);
     if (record === undefined) return undefined;
-    return this.#handle(record, this.#held.get(ref.name)?.commands ?? this.#hold(record, options.env ?? {}));
+    const commands = this.#held.get(ref.name)?.commands ?? this.#hold(record, {});
+    if (options.env !== undefined) commands.setEnv(options.env);
+    return this.#handle(record, commands);
   }
 
   async destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+    throwIfAborted(signal);
     const held = this.#held.get(ref.name);
     await this.#letGo(ref.name);
     // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
@@ -93,7 +100,7 @@ export class NamespaceProvider implements SandboxProvider {
 
   async *list(filter: Labels, signal: AbortSignal): AsyncIterable<ListedSandbox> {
     for (const name of await recordNames(this.#stateDir)) {
-      signal.throwIfAborted();
+      throwIfAborted(signal);
       const record = await readRecord(this.#stateDir, name).catch(() => undefined);
       if (record === undefined || !Object.entries(filter).every(([key, value]) => record.labels[key] === value)) continue;
       yield { ref: { name }, labels: record.labels, state: await stateOf(record), createdAt: record.createdAt };
@@ -153,16 +160,26 @@ export class NamespaceProvider implements SandboxProvider {
     for (const name of [...this.#held.keys()]) await this.#letGo(name);
   }
 
-  /** Same name, same sandbox. One whose making was cut short is made anew. */
+  /** Same name, same sandbox: waits for whoever is making it. One whose making was cut short is made anew. */
   async #createAgain(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
-    const handle = await this.attach({ name: spec.name }, signal, { env: spec.env });
-    if (handle !== undefined && handle.state !== 'stopped') return handle;
-    if ((await readRecord(this.#stateDir, spec.name))?.init === undefined) {
-      await this.destroy({ name: spec.name }, signal);
+    const ref = { name: spec.name };
+    const record = await this.#madeByOther(spec.name, signal);
+    if (record?.init === undefined) {
+      await this.destroy(ref, signal);
       return this.create(spec, signal);
     }
-    await this.start({ name: spec.name }, signal, { env: spec.env });
-    return (await this.attach({ name: spec.name }, signal)) ?? Promise.reject(lostError(spec.name));
+    if (!(await isRunning(record))) await this.start(ref, signal, { env: spec.env });
+    return (await this.attach(ref, signal, { env: spec.env })) ?? Promise.reject(lostError(spec.name));
+  }
+
+  /** The record once nobody is at work on it; undefined when there is none. */
+  async #madeByOther(name: string, signal: AbortSignal): Promise<SandboxRecord | undefined> {
+    for (let attempt = 0; ; attempt++) {
+      const record = await readRecord(this.#stateDir, name).catch(() => undefined);
+      const isBeingMade = record === undefined ? attempt < RESERVED_ROUNDS : record.maker !== undefined && (await isSameProcess(record.maker));
+      if (!isBeingMade) return record;
+      await sleep(this.#context.clock, 5, signal);
+    }
   }
 
   async #start(record: SandboxRecord, env: Readonly<Record<string, string>>, onProgress: SandboxSpec['onProgress'], signal: AbortSignal): Promise<SandboxHandle> {
@@ -187,6 +204,7 @@ export class NamespaceProvider implements SandboxProvider {
     };
     try {
       const resident = await startSandbox(blank, { owned: record.ephemeral, prepared, record: begin }, signal);
+      await update({ maker: undefined });
       this.#blanks.refill();
       return await this.#handle(started, this.#hold(started, env, { resident, setup }));
     } catch (cause) {
@@ -240,6 +258,10 @@ export class NamespaceProvider implements SandboxProvider {
     if (!(await isRunning(record))) throw lostError(ref.name);
     return record;
   }
+}
+
+function throwIfAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw abortedError(signal);
 }
 
 async function stateOf(record: SandboxRecord): Promise<ProviderState> {

@@ -52,11 +52,11 @@ export const BASE_ENV: Readonly<Record<string, string>> = {
   LANG: 'C.UTF-8',
 };
 
-/** The line that runs a program of the image inside a running sandbox, under its limits and without privileges. */
-export function enterLine(privileges: Privileges, record: SandboxRecord): readonly string[] {
+/** The line that runs a program of the image inside a running sandbox, under its limits and without privileges. `before` is run by the host's sh on the way. */
+export function enterLine(privileges: Privileges, record: SandboxRecord, before = ':'): readonly string[] {
   const { init, holder } = record;
   if (init === undefined || holder === undefined) throw new Error('A sandbox that is not running cannot be entered.');
-  const join = ['sh', '-c', JOIN, 'sh', record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '), limitScript(record.limits, record.cgroups.length > 0), 'setpriv', '--no-new-privs'];
+  const join = ['sh', '-c', JOIN, 'sh', record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '), `${limitScript(record.limits, record.cgroups.length > 0)}; ${before}`, 'setpriv', '--no-new-privs'];
   const all = ['--target', String(init.pid), '--user', '--mount', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
   if (privileges.isRoot) return [...join, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
   // First into the outer user namespace, whose root may join the others; then all at once, the inner one last.

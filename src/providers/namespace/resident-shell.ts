@@ -13,7 +13,7 @@ export interface ArmedShell {
   readonly stderr: Socket;
   readonly exit: Promise<ProcessExit>;
   /** Hands over the script; returns its standard input when it was asked for. */
-  start(script: string, stdin: boolean): Promise<Socket | null>;
+  start(script: string, stdin: boolean): Socket | null;
 }
 
 interface Slot {
@@ -135,15 +135,15 @@ export class ResidentShell {
     }
   }
 
-  async #start(slot: Slot, script: string, stdin: boolean): Promise<Socket | null> {
+  #start(slot: Slot, script: string, stdin: boolean): Socket | null {
     const { pipes } = slot;
-    const input = stdin ? await pipes.openStdin() : null;
-    void slot.exit.then(() => (this.#isOpen ? this.#channel.removeSlot(pipes.slot, stdin) : undefined));
-    pipes.script.end(armedScript(pipes.slot, script, stdin));
+    void slot.exit.then(() => (this.#isOpen ? this.#channel.removeSlot(pipes.slot) : undefined));
     this.#started++;
     // The first command may be the only one: only a second shows that more will come.
     if (this.#started > 1) for (let count = this.#spare.length; count < this.#spareTarget; count++) this.warm();
-    return input;
+    if (stdin) pipes.script.ref().write(armedScript(script, true));
+    else pipes.script.end(armedScript(script, false));
+    return stdin ? pipes.script : null;
   }
 
   #hear(chunk: Buffer): void {

@@ -17,6 +17,8 @@ export interface SandboxRecord {
   readonly limits: Limits;
   readonly mounts: readonly Mount[];
   readonly contextId: string | undefined;
+  /** Who is making it: while that process lives and `init` is not set, others wait. */
+  readonly maker: ProcessIdentity | undefined;
   /** The sandbox's first process as the host numbers it; undefined while it is being made or stopped. */
   readonly init: ProcessIdentity | undefined;
   /** The host process that holds the outer user namespace. */
@@ -27,7 +29,7 @@ export interface SandboxRecord {
   readonly paused: boolean;
 }
 
-export function newRecord(spec: SandboxSpec, now: number): SandboxRecord {
+export function newRecord(spec: SandboxSpec, maker: ProcessIdentity | undefined, now: number): SandboxRecord {
   return {
     name: spec.name,
     labels: spec.labels,
@@ -38,6 +40,7 @@ export function newRecord(spec: SandboxSpec, now: number): SandboxRecord {
     limits: spec.limits ?? {},
     mounts: spec.mounts ?? [],
     contextId: spec.contextId,
+    maker,
     init: undefined,
     holder: undefined,
     uplink: undefined,

@@ -1,0 +1,51 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requirement } from '../../../test/setup/requirements.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { ProviderContext } from '../../provider/define-provider.ts';
+import type { SandboxProvider } from '../../provider/provider.ts';
+import { missingCapabilities, providerContract, runProviderCase } from '../../testing/provider-contract.ts';
+import { provider as module } from './index.ts';
+
+const clock: Clock = {
+  now: () => Date.now(),
+  schedule(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+let stateDir = '';
+let provider: SandboxProvider;
+
+function context(): ProviderContext {
+  const log = { debug() {}, info() {}, warn() {} };
+  return { stateDir, clock, log, options: {}, secret: () => undefined };
+}
+
+const usable = await requirement('namespace', async () => {
+  const probe = await module.probe(context());
+  return probe.usable ? undefined : (probe.findings.find((finding) => finding.level === 'fail')?.message ?? 'unusable');
+});
+
+beforeAll(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), 'sublet-namespace-'));
+  provider = await module.open(context());
+});
+
+afterAll(async () => {
+  await provider.close();
+  await rm(stateDir, { recursive: true, force: true });
+});
+
+describe.runIf(usable)('the namespace provider', () => {
+  const claims = { capabilities: new Set(module.capabilities) };
+  for (const testCase of providerContract.filter((each) => missingCapabilities(each, claims).length === 0)) {
+    it(testCase.name, ({ signal }) => runProviderCase(testCase, { provider, signal, secondProvider: () => module.open(context()) }));
+  }
+
+  it('leaves no sandbox behind', async () => {
+    expect(await readdir(join(stateDir, 'sandboxes'))).toEqual([]);
+  });
+});
