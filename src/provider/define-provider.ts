@@ -37,8 +37,6 @@ export interface ProviderModule {
   readonly capabilities: readonly Capability[];
   /** Chosen by itself in this order when nobody names a sandbox; absent = never. */
   readonly automatic?: number | undefined;
-  /** Images are root file systems on this machine: a name of `sublet images` stands for the path it was added with. */
-  readonly imagesArePaths?: boolean | undefined;
   /** Options its profile section takes, by name. */
   readonly options: Readonly<Record<string, ProviderOptionField>>;
   probe(context: ProviderContext): Promise<Probe>;

@@ -9,7 +9,6 @@ export const provider: ProviderModule = defineProvider({
   summary: 'This machine’s kernel, nothing to install: util-linux is enough, root is not needed.',
   capabilities: CAPABILITIES,
   automatic: 1,
-  imagesArePaths: true,
   options: {},
   async probe() {
     const { probeNamespaces } = await import('./probe.ts');

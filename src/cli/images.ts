@@ -3,9 +3,9 @@ import { mkdir, readdir, readlink, realpath, rename, rm, stat, symlink } from 'n
 import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
-import type { HomePaths } from './home.ts';
-import { nearest } from './nearest.ts';
-import { isMissing, unreadableError } from './private-file.ts';
+import type { HomePaths } from '../config/home.ts';
+import { nearest } from '../config/nearest.ts';
+import { isMissing, unreadableError } from '../config/private-file.ts';
 
 export interface NamedImage {
   readonly name: string;
@@ -56,16 +56,10 @@ export async function removeImage(home: HomePaths, name: string): Promise<void> 
   await rm(linkOf(home, name));
 }
 
-/** The path that a name stands for; a path, `host` or nothing is returned as it is. */
-export async function resolveImage(home: HomePaths, image: string | undefined): Promise<string | undefined> {
-  if (image === undefined || image === 'host' || image.startsWith('/')) return image;
-  const images = await listImages(home);
-  const found = images.find(({ name }) => name === image);
-  if (found === undefined)
-    throw unknownImage(
-      image,
-      images.map(({ name }) => name),
-    );
+/** The path that a known name stands for; anything else is the provider's to understand. */
+export async function resolveImage(home: HomePaths, image: string): Promise<string> {
+  const found = (await listImages(home)).find(({ name }) => name === image);
+  if (found === undefined) return image;
   if (found.kind === 'missing') {
     throw new SubletError('CONFIG_INVALID', `The image "${image}" was at ${found.path} and is there no more.`, {
       hint: `sublet images add ${image} PATH points it elsewhere; sublet images rm ${image} forgets it.`,
