@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChunkHandover } from './chunk-handover.ts';
+import { packDirectory } from './copy-in.ts';
 import { extract, safePath, staysInside } from './extract.ts';
 import { parseLocation } from './location.ts';
 
@@ -113,7 +114,25 @@ describe('extract', () => {
   it('reports a stream that is cut short or is no archive', async () => {
     const whole = await collect(archive({ name: 'a', body: 'x'.repeat(2_000) }));
     await expect(extract(chunks(whole.subarray(0, 1_000)), target)).rejects.toMatchObject({ code: 'FILE_FAILED' });
+    await expect(extract(chunks(new Uint8Array()), target)).rejects.toMatchObject({ code: 'FILE_FAILED' });
     await expect(extract(chunks(Buffer.alloc(1_024, 'no tar')), target)).rejects.toMatchObject({ code: 'FILE_FAILED' });
+  });
+});
+
+describe('packDirectory', () => {
+  it('loses nothing when the reader is slower than tar', async () => {
+    await mkdir(join(dir, 'source'));
+    await writeFile(join(dir, 'source', 'a'), 'small');
+    const archived = packDirectory(join(dir, 'source'), new AbortController().signal);
+    // Longer than tar takes, were it running already.
+    await promisify(execFile)('tar', ['-c', '-f', '/dev/null', '-C', dir, '.']);
+    expect(await extract(archived, target)).toEqual({ files: 1, skipped: [] });
+    expect(await readFile(join(target, 'a'), 'utf8')).toBe('small');
+  });
+
+  it('reports a directory that cannot be read', async () => {
+    const archived = packDirectory(join(dir, 'nothing'), new AbortController().signal);
+    await expect(collect(archived)).rejects.toMatchObject({ code: 'FILE_FAILED' });
   });
 });
 
@@ -167,8 +186,8 @@ describe('ChunkHandover', () => {
   });
 });
 
-function packed(source: string, options: readonly string[] = []): AsyncIterable<Uint8Array> {
-  return spawn('tar', [...options, '-c', '-f', '-', '-C', source, '.'], { stdio: ['ignore', 'pipe', 'inherit'] })
+async function* packed(source: string, options: readonly string[] = []): AsyncGenerator<Uint8Array, void, void> {
+  yield* spawn('tar', [...options, '-c', '-f', '-', '-C', source, '.'], { stdio: ['ignore', 'pipe', 'inherit'] })
     .stdout;
 }
 

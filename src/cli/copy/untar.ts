@@ -30,8 +30,10 @@ const KINDS: Readonly<Record<string, TarEntryKind>> = {
 export async function* untar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry, void, void> {
   const reader = new ByteReader(source);
   let extended: Readonly<Record<string, string>> = {};
-  for (;;) {
+  for (let blocks = 0; ; blocks++) {
     const header = await reader.read(BLOCK);
+    // Even an archive of nothing has closing blocks: no bytes at all means that they were lost.
+    if (header.length === 0 && blocks === 0) throw damaged();
     // Also at the end of the stream: some writers leave out the closing blocks.
     if (header.every((byte) => byte === 0)) return;
     if (header.length < BLOCK || !isHeader(header)) throw damaged();
