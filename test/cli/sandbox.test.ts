@@ -1,5 +1,5 @@
 /** Every command that uses a sandbox, on real namespaces. */
-import { mkdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readlink, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requirement } from '../setup/requirements.ts';
@@ -286,13 +286,16 @@ describe.runIf(hasNamespaces)('sublet events --follow', () => {
 });
 
 describe.runIf(hasNamespaces)('an image', () => {
-  it('given by name is the sandbox’s root', async () => {
+  it('given by name stands for its path, and is missed when the path is gone', async () => {
     const root = path.join(sublet.files, 'rootfs');
-    for (const directory of ['usr', 'etc']) await mkdir(path.join(root, directory), { recursive: true });
+    await mkdir(root);
     await sublet.output(['images', 'add', 'bare', root]);
-    const { status, stderr } = await sublet.run(['run', '--image', 'nothing', '--', 'true']);
-    expect(stderr).toContain('No image is called "nothing"');
-    expect(status).toBe(78);
+    const unusable = await sublet.run(['run', '--image', 'bare', '--', 'true']);
+    expect(unusable.stderr).toContain(`${root} does not look like a root file system`);
+    await rmdir(root);
+    const missing = await sublet.run(['run', '--image', 'bare', '--', 'true']);
+    expect(missing.stderr).toContain(`The image "bare" was at ${root} and is there no more.`);
+    expect([unusable.status, missing.status]).toEqual([78, 78]);
   });
 });
 
