@@ -19,7 +19,11 @@ export interface Blank {
 }
 
 /** `name` is for its control groups and must be unique on this machine. */
-export async function makeBlank(privileges: Privileges, cgroupHost: CgroupHost | undefined, name: string): Promise<Blank> {
+export async function makeBlank(
+  privileges: Privileges,
+  cgroupHost: CgroupHost | undefined,
+  name: string,
+): Promise<Blank> {
   const setup = new Setup(spawnSetup(privileges));
   const cgroups = cgroupHost === undefined ? [] : await makeCgroups(cgroupHost, name);
   try {
@@ -81,7 +85,14 @@ export class Setup {
 
   constructor(child: ChildProcess) {
     this.child = child;
-    const [, , stderr, lifeline, status, mover] = child.stdio as unknown as [null, null, Socket, Socket, Socket, Socket];
+    const [, , stderr, lifeline, status, mover] = child.stdio as unknown as [
+      null,
+      null,
+      Socket,
+      Socket,
+      Socket,
+      Socket,
+    ];
     [this.#stderr, this.lifeline, this.#status, this.mover] = [stderr, lifeline, status, mover];
     this.ended = new Promise((_, reject) => (this.#fail = reject));
     this.ended.catch(() => undefined);
@@ -123,7 +134,10 @@ export class Setup {
 
   /** While it waits ahead of need it keeps nobody alive either. */
   setReferenced(referenced: boolean): void {
-    for (const part of [this.#stderr, this.#status, this.mover, this.lifeline, this.child]) referenced ? part.ref() : part.unref();
+    for (const part of [this.#stderr, this.#status, this.mover, this.lifeline, this.child]) {
+      if (referenced) part.ref();
+      else part.unref();
+    }
   }
 
   abandon(): void {

@@ -22,7 +22,13 @@ export interface BuildHost {
   readonly mountInfo: string;
 }
 
-export async function buildSandbox(host: BuildHost, roots: RootCache, record: SandboxRecord, paths: SandboxPaths, onProgress: (message: string) => void): Promise<Prepared> {
+export async function buildSandbox(
+  host: BuildHost,
+  roots: RootCache,
+  record: SandboxRecord,
+  paths: SandboxPaths,
+  onProgress: (message: string) => void,
+): Promise<Prepared> {
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock);
   const [{ image, root }, volumeDir, resolvConf] = await Promise.all([
     roots.get(record.image, record.mounts, onProgress),
@@ -43,7 +49,12 @@ export async function buildSandbox(host: BuildHost, roots: RootCache, record: Sa
     lockedFlags: lockedFlagsFrom(host.mountInfo),
   });
   await writeFile(paths.mountTable, table);
-  return { mountTable: paths.mountTable, root, limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)), channel };
+  return {
+    mountTable: paths.mountTable,
+    root,
+    limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)),
+    channel,
+  };
 }
 
 /** What is there from before a stop is kept. */

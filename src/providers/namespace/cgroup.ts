@@ -1,5 +1,6 @@
 /** Control groups, version 1 and 2, where this process may write them. */
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
 
@@ -25,8 +26,17 @@ export async function findCgroupHost(mountInfo: string, selfCgroup: string): Pro
 /** Makes a sandbox's groups, as yet without limits. A controller that is missing or refuses is left out. */
 export async function makeCgroups(host: CgroupHost, name: string): Promise<readonly string[]> {
   const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
-  const dirs = [...new Set(roots)].filter((root): root is string => root !== undefined).map((root) => join(root, GROUP, name));
-  const made = await Promise.all(dirs.map((dir) => mkdir(dir, { recursive: true }).then(() => dir, () => undefined)));
+  const dirs = [...new Set(roots)]
+    .filter((root): root is string => root !== undefined)
+    .map((root) => join(root, GROUP, name));
+  const made = await Promise.all(
+    dirs.map((dir) =>
+      mkdir(dir, { recursive: true }).then(
+        () => dir,
+        () => undefined,
+      ),
+    ),
+  );
   return made.filter((dir): dir is string => dir !== undefined);
 }
 
@@ -35,13 +45,25 @@ export async function joinCgroups(dirs: readonly string[], pid: number): Promise
 }
 
 /** What is asked for and can be had; a limit that no group enforces is left to the process's own limits. */
-export async function limitCgroups(host: CgroupHost, dirs: readonly string[], limits: Limits, defaults: Limits): Promise<void> {
-  const wanted: Limits = { ...defaults, ...Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) };
+export async function limitCgroups(
+  host: CgroupHost,
+  dirs: readonly string[],
+  limits: Limits,
+  defaults: Limits,
+): Promise<void> {
+  const wanted: Limits = {
+    ...defaults,
+    ...Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)),
+  };
   const settings = host.version === 2 ? version2Settings(host, wanted) : version1Settings(wanted);
   await Promise.all(
     dirs.map(async (dir) => {
-      const controller = host.version === 2 ? 'all' : (['memory', 'pids', 'cpu'] as const).find((name) => dir.startsWith(`${host.roots[name]}/`));
-      for (const [file, value] of controller === undefined ? [] : (settings[controller] ?? [])) await writeFile(join(dir, file), value);
+      const controller =
+        host.version === 2
+          ? 'all'
+          : (['memory', 'pids', 'cpu'] as const).find((name) => dir.startsWith(`${host.roots[name]}/`));
+      for (const [file, value] of controller === undefined ? [] : (settings[controller] ?? []))
+        await writeFile(join(dir, file), value);
     }),
   );
 }
@@ -49,6 +71,31 @@ export async function limitCgroups(host: CgroupHost, dirs: readonly string[], li
 /** Succeeds when they are gone already. Processes that are still ending make it wait a little. */
 export async function removeCgroups(dirs: readonly string[]): Promise<void> {
   for (const dir of dirs) await removeGroup(dir);
+}
+
+/** A group's name begins with its maker's pid. */
+export function cgroupName(): string {
+  return `${process.pid}-${randomUUID().slice(0, 8)}`;
+}
+
+/** Removes empty groups whose maker is gone: a process that was killed leaves its own behind. */
+export async function sweepCgroups(host: CgroupHost): Promise<void> {
+  for (const root of new Set(Object.values(host.roots))) {
+    const names = await readdir(join(root, GROUP)).catch(() => []);
+    for (const name of names) {
+      const pid = /^(\d+)-/u.exec(name)?.[1];
+      if (
+        pid === undefined ||
+        (await access(`/proc/${pid}`).then(
+          () => true,
+          () => false,
+        ))
+      )
+        continue;
+      // One that still holds a sandbox's processes refuses.
+      await rmdir(join(root, GROUP, name)).catch(() => undefined);
+    }
+  }
 }
 
 export function hasMemoryGroup(host: CgroupHost | undefined): boolean {
@@ -62,7 +109,8 @@ export interface CgroupUsage {
 
 export async function cgroupUsage(dirs: readonly string[]): Promise<CgroupUsage> {
   for (const dir of dirs) {
-    const used = (await readNumber(join(dir, 'memory.current'))) ?? (await readNumber(join(dir, 'memory.usage_in_bytes')));
+    const used =
+      (await readNumber(join(dir, 'memory.current'))) ?? (await readNumber(join(dir, 'memory.usage_in_bytes')));
     if (used === undefined) continue;
     const limit = (await readNumber(join(dir, 'memory.max'))) ?? (await readNumber(join(dir, 'memory.limit_in_bytes')));
     return { memoryBytes: used, memoryLimitBytes: limit };
@@ -90,7 +138,8 @@ async function findVersion2(mountPoint: string, selfCgroup: string): Promise<Cgr
   const parents = own.split('/').map((_, index, parts) => join(mountPoint, ...parts.slice(0, index + 1)));
   for (const root of new Set(parents)) {
     const enabled = await enableControllers(root);
-    if (enabled.length > 0) return { version: 2, roots: Object.fromEntries([...enabled, 'freezer'].map((name) => [name, root])) };
+    if (enabled.length > 0)
+      return { version: 2, roots: Object.fromEntries([...enabled, 'freezer'].map((name) => [name, root])) };
   }
   return undefined;
 }
@@ -102,7 +151,12 @@ async function enableControllers(root: string): Promise<readonly Controller[]> {
   for (const controller of ['memory', 'cpu', 'pids'] as const) {
     if (!available.includes(controller)) continue;
     const done = await Promise.all(
-      [root, join(root, GROUP)].map((dir) => writeFile(join(dir, 'cgroup.subtree_control'), `+${controller}`).then(() => true, () => false)),
+      [root, join(root, GROUP)].map((dir) =>
+        writeFile(join(dir, 'cgroup.subtree_control'), `+${controller}`).then(
+          () => true,
+          () => false,
+        ),
+      ),
     );
     if (done.every(Boolean)) enabled.push(controller);
   }
@@ -133,13 +187,17 @@ function version1Settings(limits: Limits): Readonly<Record<string, readonly Sett
     cpu:
       limits.cpuMillis === undefined
         ? []
-        : [['cpu.cfs_period_us', String(CPU_PERIOD_US)], ['cpu.cfs_quota_us', String(Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000))]],
+        : [
+            ['cpu.cfs_period_us', String(CPU_PERIOD_US)],
+            ['cpu.cfs_quota_us', String(Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000))],
+          ],
   };
 }
 
 function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<string, readonly Setting[]>> {
   const all: Setting[] = [];
-  if (limits.memoryBytes !== undefined && host.roots.memory !== undefined) all.push(['memory.max', String(limits.memoryBytes)]);
+  if (limits.memoryBytes !== undefined && host.roots.memory !== undefined)
+    all.push(['memory.max', String(limits.memoryBytes)]);
   if (limits.pids !== undefined && host.roots.pids !== undefined) all.push(['pids.max', String(limits.pids)]);
   if (limits.cpuMillis !== undefined && host.roots.cpu !== undefined) {
     all.push(['cpu.max', `${Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000)} ${CPU_PERIOD_US}`]);

@@ -7,6 +7,7 @@ import { unlink } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { PipeStock } from './pipe-stock.ts';
 
 const openFd = promisify(open);
@@ -18,8 +19,8 @@ const SLOT_PIPES = ['script', 'out', 'err'] as const;
 export interface SlotPipes {
   readonly slot: string;
   readonly script: Socket;
-  readonly stdout: Socket;
-  readonly stderr: Socket;
+  readonly stdout: PipeReader;
+  readonly stderr: PipeReader;
 }
 
 /** The two pipes of a resident shell. */
@@ -64,8 +65,8 @@ export class Channel {
     return {
       slot,
       script: quiet(new Socket({ fd: script, readable: false, writable: true })),
-      stdout: quiet(new Socket({ fd: out, readable: true, writable: false })),
-      stderr: quiet(new Socket({ fd: err, readable: true, writable: false })),
+      stdout: new PipeReader(out),
+      stderr: new PipeReader(err),
     };
   }
 
@@ -75,7 +76,9 @@ export class Channel {
   }
 
   async removeResident(): Promise<void> {
-    await Promise.all(RESIDENT_PIPES.map((pipe) => unlink(join(this.dir, `${this.name}.${pipe}`)).catch(() => undefined)));
+    await Promise.all(
+      RESIDENT_PIPES.map((pipe) => unlink(join(this.dir, `${this.name}.${pipe}`)).catch(() => undefined)),
+    );
   }
 }
 
@@ -84,5 +87,3 @@ function quiet(socket: Socket): Socket {
   socket.on('error', () => undefined);
   return socket.unref();
 }
-
-

@@ -12,7 +12,10 @@ export interface CommandScript {
 
 /** What comes before and with the command, for a shell whose directory may be any. */
 export function commandScript(script: CommandScript): string {
-  const command = typeof script.command === 'string' ? shellCommand(script.command) : `exec ${commandArgv(script.command).map(shellQuote).join(' ')}`;
+  const command =
+    typeof script.command === 'string'
+      ? shellCommand(script.command)
+      : `exec ${commandArgv(script.command).map(shellQuote).join(' ')}`;
   return `${tagScript(script.tag)}\ncd -- ${shellQuote(script.cwd)} || exit 126\n${shellExports(script.env)}${command}\n`;
 }
 
@@ -24,6 +27,7 @@ const SMALL_BYTES = 8 * 1024;
 export function armedScript(script: string, stdin: boolean): string {
   const input = stdin ? 'exec <&3 3<&-' : 'exec 3<&-';
   const bytes = Buffer.byteLength(script);
-  if (bytes <= SMALL_BYTES && !script.includes(END)) return `set --\n${input}\nunset sublet_script sublet_line\n${script}${END}\n`;
+  if (bytes <= SMALL_BYTES && !script.includes(END))
+    return `set --\n${input}\nunset sublet_script sublet_line\n${script}${END}\n`;
   return `set --\nsublet_script=$(head -c ${bytes} <&3)\n${input}\neval "unset sublet_script sublet_line\n$sublet_script"\n${END}\n${script}`;
 }

@@ -26,7 +26,8 @@ export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | un
 
 async function gone(processes: readonly (SandboxRecord['init'] | undefined)[]): Promise<void> {
   for (const one of processes) {
-    for (let attempt = 0; one !== undefined && (await isSameProcess(one)); attempt++) await pause(attempt < 20 ? 1 : 20);
+    for (let attempt = 0; one !== undefined && (await isSameProcess(one)); attempt++)
+      await pause(attempt < 20 ? 1 : 20);
   }
 }
 

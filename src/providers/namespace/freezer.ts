@@ -17,13 +17,20 @@ export async function freeze(host: CgroupHost | undefined, record: SandboxRecord
   } else {
     await writeFile(join(group, 'cgroup.freeze'), '1');
   }
-  await settled(group, host?.version === 1 ? 'freezer.state' : 'cgroup.events', host?.version === 1 ? /^FROZEN/u : /^frozen 1$/mu);
+  await settled(
+    group,
+    host?.version === 1 ? 'freezer.state' : 'cgroup.events',
+    host?.version === 1 ? /^FROZEN/u : /^frozen 1$/mu,
+  );
 }
 
 export async function thaw(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   const group = await freezerGroup(host, record);
   if (group === undefined) return signalAll(record, 'SIGCONT');
-  await writeFile(join(group, host?.version === 1 ? 'freezer.state' : 'cgroup.freeze'), host?.version === 1 ? 'THAWED' : '0');
+  await writeFile(
+    join(group, host?.version === 1 ? 'freezer.state' : 'cgroup.freeze'),
+    host?.version === 1 ? 'THAWED' : '0',
+  );
 }
 
 /** A frozen group holds its processes back from dying; version 1 keeps one apart from the others. */
@@ -38,7 +45,9 @@ export async function processesOf(record: SandboxRecord): Promise<readonly numbe
   const own = await readlink(`/proc/${record.init.pid}/ns/pid`).catch(() => undefined);
   if (own === undefined) return [];
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name)).map(Number);
-  const found = await Promise.all(pids.map(async (pid) => ((await readlink(`/proc/${pid}/ns/pid`).catch(() => undefined)) === own ? pid : undefined)));
+  const found = await Promise.all(
+    pids.map(async (pid) => ((await readlink(`/proc/${pid}/ns/pid`).catch(() => undefined)) === own ? pid : undefined)),
+  );
   return found.filter((pid): pid is number => pid !== undefined);
 }
 
@@ -57,7 +66,9 @@ function freezerDir(root: string, name: string): string {
 
 async function gather(group: string, record: SandboxRecord): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const inside = new Set((await readFile(join(group, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean).map(Number));
+    const inside = new Set(
+      (await readFile(join(group, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean).map(Number),
+    );
     const outside = (await processesOf(record)).filter((pid) => !inside.has(pid));
     if (outside.length === 0) return;
     for (const pid of outside) await writeFile(join(group, 'cgroup.procs'), String(pid)).catch(() => undefined);

@@ -46,17 +46,42 @@ export const HOST_ETC: readonly string[] = [
 ];
 
 // Ours, whatever the image has there.
-const RESERVED = new Set(['proc', 'sys', 'dev', 'run', 'tmp', 'workspace', 'home', 'root', 'var', 'mnt', 'media', 'boot', 'lost+found']);
+const RESERVED = new Set([
+  'proc',
+  'sys',
+  'dev',
+  'run',
+  'tmp',
+  'workspace',
+  'home',
+  'root',
+  'var',
+  'mnt',
+  'media',
+  'boot',
+  'lost+found',
+]);
 
-export async function openImage(stateDir: string, image: string | undefined, onProgress: (message: string) => void): Promise<Image> {
+export async function openImage(
+  stateDir: string,
+  image: string | undefined,
+  onProgress: (message: string) => void,
+): Promise<Image> {
   if (image === undefined || image === 'host') return hostImage();
   if (!isAbsolute(image)) {
-    throw new SubletError('CONFIG_INVALID', `The namespace provider takes "host", a directory or a tarball as image, not "${image}".`, {
-      hint: 'Give an absolute path to an unpacked root file system or to a .tar, .tar.gz, .tar.xz or .tar.zst of one.',
-    });
+    throw new SubletError(
+      'CONFIG_INVALID',
+      `The namespace provider takes "host", a directory or a tarball as image, not "${image}".`,
+      {
+        hint: 'Give an absolute path to an unpacked root file system or to a .tar, .tar.gz, .tar.xz or .tar.zst of one.',
+      },
+    );
   }
   const info = await stat(image).catch((cause: unknown) => {
-    throw new SubletError('CONFIG_INVALID', `The image ${image} cannot be read.`, { cause, hint: 'Check the path and its permissions.' });
+    throw new SubletError('CONFIG_INVALID', `The image ${image} cannot be read.`, {
+      cause,
+      hint: 'Check the path and its permissions.',
+    });
   });
   if (info.isDirectory()) return directoryImage(image, info.mtimeMs);
   const id = imageId(`${image}\0${info.size}\0${info.mtimeMs}`);
@@ -73,9 +98,13 @@ async function directoryImage(root: string, modifiedAt: number): Promise<Image> 
   const names = (await readdir(root)).filter((name) => !RESERVED.has(name));
   const entries = await readEntries(root, names);
   if (!entries.some((entry) => entry.name === 'bin' || entry.name === 'usr')) {
-    throw new SubletError('CONFIG_INVALID', `${root} does not look like a root file system: it has neither bin nor usr.`, {
-      hint: 'Unpack the image so that its bin, usr and etc directories are directly in this directory.',
-    });
+    throw new SubletError(
+      'CONFIG_INVALID',
+      `${root} does not look like a root file system: it has neither bin nor usr.`,
+      {
+        hint: 'Unpack the image so that its bin, usr and etc directories are directly in this directory.',
+      },
+    );
   }
   return { id: imageId(`${root}\0${modifiedAt}`), entries, isHost: false };
 }
@@ -97,7 +126,16 @@ async function unpack(tarball: string, root: string, onProgress: (message: strin
   const draft = `${root}.${process.pid}.new`;
   await mkdir(draft, { recursive: true, mode: 0o755 });
   try {
-    await tar(['--extract', '--file', tarball, '--directory', draft, '--no-same-owner', '--exclude=dev/*', '--exclude=./dev/*']);
+    await tar([
+      '--extract',
+      '--file',
+      tarball,
+      '--directory',
+      draft,
+      '--no-same-owner',
+      '--exclude=dev/*',
+      '--exclude=./dev/*',
+    ]);
     await rename(draft, root).catch(async (cause: NodeJS.ErrnoException) => {
       if (cause.code !== 'ENOTEMPTY' && cause.code !== 'EEXIST') throw cause;
     });
@@ -119,7 +157,9 @@ function tar(args: readonly string[]): Promise<void> {
       if (message.length < 2_000) message += chunk.toString();
     });
     child.on('error', reject);
-    child.on('close', (code) => (code === 0 ? resolve() : reject(new Error(message.trim() || `tar ended with ${code}`))));
+    child.on('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(message.trim() || `tar ended with ${code}`)),
+    );
   });
 }
 

@@ -15,6 +15,7 @@ export function defaultLimits(machineBytes: number): Limits {
 export function limitScript(limits: Limits, hasMemoryCgroup: boolean): string {
   const pids = limits.pids ?? DEFAULT_PIDS;
   const lines = [`ulimit -u ${pids} 2>/dev/null || ulimit -p ${pids}`, 'ulimit -c 0'];
-  if (limits.memoryBytes !== undefined && !hasMemoryCgroup) lines.push(`ulimit -d ${Math.ceil(limits.memoryBytes / 1024)}`);
+  if (limits.memoryBytes !== undefined && !hasMemoryCgroup)
+    lines.push(`ulimit -d ${Math.ceil(limits.memoryBytes / 1024)}`);
   return lines.join('; ');
 }

@@ -32,7 +32,8 @@ export function mountTable(plan: MountPlan): string {
   bind(root, '', ['ro']);
   for (const entry of plan.image.entries) if (entry.kind === 'bind') bind(entry.source, `/${entry.name}`, ['ro']);
   add('proc', '/proc', 'proc', ['nosuid', 'nodev', 'noexec']);
-  for (const name of DEVICES) add(`/dev/${name}`, `/dev/${name}`, 'none', ['bind', 'nosuid', 'noexec', ...plan.lockedFlags('/dev')]);
+  for (const name of DEVICES)
+    add(`/dev/${name}`, `/dev/${name}`, 'none', ['bind', 'nosuid', 'noexec', ...plan.lockedFlags('/dev')]);
   add('devpts', '/dev/pts', 'devpts', ['newinstance', 'ptmxmode=0666', 'mode=620', 'nosuid', 'noexec']);
   add('shm', '/dev/shm', 'tmpfs', ['nosuid', 'nodev', 'mode=1777', 'size=256m']);
   bind(plan.channelDir, `${CHANNEL_DIR}/channel`, ['ro', 'noexec']);
@@ -45,16 +46,27 @@ export function mountTable(plan: MountPlan): string {
 }
 
 /** The working directory gets nearly all of the room; the rest is what programs scribble in. */
-function addMemoryDisk(add: (source: string, target: string, type: string, options: readonly string[]) => void, bytes: number): void {
+function addMemoryDisk(
+  add: (source: string, target: string, type: string, options: readonly string[]) => void,
+  bytes: number,
+): void {
   for (const dir of DISK_DIRS) {
     const share = dir.target === WORKDIR ? bytes : Math.ceil(bytes / 4);
-    add(dir.name, dir.target, 'tmpfs', ['nosuid', 'nodev', `mode=${dir.mode.toString(8)}`, `size=${share}`, 'uid=1000', 'gid=1000']);
+    add(dir.name, dir.target, 'tmpfs', [
+      'nosuid',
+      'nodev',
+      `mode=${dir.mode.toString(8)}`,
+      `size=${share}`,
+      'uid=1000',
+      'gid=1000',
+    ]);
   }
 }
 
 // The table's own rule: white space and backslash as octal.
 function escapeField(text: string): string {
-  if (/[\n\0]/u.test(text)) throw new SubletError('CONFIG_INVALID', 'A mounted path contains a line break.', { hint: 'Rename it.' });
+  if (/[\n\0]/u.test(text))
+    throw new SubletError('CONFIG_INVALID', 'A mounted path contains a line break.', { hint: 'Rename it.' });
   return text.replace(/[\\ \t#]/gu, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`);
 }
 
@@ -66,7 +78,10 @@ export function lockedFlagsFrom(mountInfo: string): (path: string) => readonly s
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => line.split(' '))
-    .map((fields) => ({ point: unescapeOctal(fields[4] ?? '/'), flags: (fields[5] ?? '').split(',').filter((flag) => LOCKABLE.has(flag)) }));
+    .map((fields) => ({
+      point: unescapeOctal(fields[4] ?? '/'),
+      flags: (fields[5] ?? '').split(',').filter((flag) => LOCKABLE.has(flag)),
+    }));
   return (path) => {
     let best = { point: '', flags: [] as readonly string[] };
     for (const mount of mounts) {

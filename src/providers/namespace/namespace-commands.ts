@@ -3,20 +3,36 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path/posix';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../core/clock.ts';
-import type { Command, CommandInfo, CommandResult, Commands, RunningCommand, RunOptions, StartOptions } from '../../core/commands.ts';
+import type {
+  Command,
+  CommandInfo,
+  CommandResult,
+  Commands,
+  RunningCommand,
+  RunOptions,
+  StartOptions,
+} from '../../core/commands.ts';
 import { abortedError, SubletError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { BackgroundCommands } from '../../provider/posix/background-commands.ts';
 import type { LaunchLine, LaunchRequest } from '../../provider/posix/launch-line.ts';
-import { type KillSignal, killTagged, newTag, newTagGroup, type ProcessTag, tagScript } from '../../provider/posix/process-tree.ts';
-import { runProcess } from '../../provider/posix/run-process.ts';
+import {
+  findTagged,
+  type KillSignal,
+  killTagged,
+  newTag,
+  newTagGroup,
+  type ProcessTag,
+  tagScript,
+} from '../../provider/posix/process-tree.ts';
+import { type ProcessExit, runProcess } from '../../provider/posix/run-process.ts';
 import { Channel } from './channel.ts';
 import { commandScript } from './command-script.ts';
 import { WORKDIR, type SandboxPaths } from './layout.ts';
 import { lostError } from './namespace-errors.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { BASE_ENV, enterLine, type Privileges } from './privileges.ts';
-import { ResidentShell } from './resident-shell.ts';
+import { type ArmedShell, ResidentShell, UNKNOWN_EXIT } from './resident-shell.ts';
 import { isRunning, type SandboxRecord } from './sandbox-record.ts';
 
 export interface CommandsContext {
@@ -28,12 +44,18 @@ export interface CommandsContext {
   readonly clock: Clock;
 }
 
+const REST_AFTER_MS = 60_000;
+/** When a command that has not ended is looked for among the sandbox's processes, first and at most. */
+const FIRST_LOOK_MS = 2_000;
+const MAX_LOOK_MS = 60_000;
+
 export class NamespaceCommands implements Commands {
   readonly #context: CommandsContext;
   readonly #background: BackgroundCommands;
   readonly #tags = newTagGroup();
   #env: Readonly<Record<string, string>>;
   #resident: Promise<ResidentShell> | undefined;
+  #cancelRest: () => void = () => undefined;
 
   /** `resident` is the shell that came with the sandbox, if this process started it. */
   constructor(context: CommandsContext, resident?: ResidentShell) {
@@ -56,14 +78,22 @@ export class NamespaceCommands implements Commands {
   async run(command: Command, options: RunOptions = {}): Promise<CommandResult> {
     if (options.signal?.aborted === true) throw abortedError(options.signal);
     const tag = newTag(this.#tags);
-    const script = commandScript({ command, cwd: this.#resolve(options.cwd), env: { ...this.#env, ...options.env }, tag });
+    const script = commandScript({
+      command,
+      cwd: this.#resolve(options.cwd),
+      env: { ...this.#env, ...options.env },
+      tag,
+    });
+    this.#cancelRest();
     const shell = await (await this.#residentShell()).take();
     const stdin = shell.start(script, options.stdin !== undefined);
-    const result = await runProcess({ stdin, stdout: shell.stdout, stderr: shell.stderr, exit: shell.exit }, options, {
+    const streams = { stdin, stdout: shell.stdout, stderr: shell.stderr, exit: this.#exitOf(shell, tag) };
+    const result = await runProcess(streams, options, {
       clock: this.#context.clock,
       killTree: () => this.#kill(tag),
-    });
-    if (result.exitCode === null && !result.timedOut && !(await isRunning(this.#context.record))) throw lostError(this.#context.record.name);
+    }).finally(() => this.#restLater());
+    if (result.exitCode === null && !result.timedOut && !(await isRunning(this.#context.record)))
+      throw lostError(this.#context.record.name);
     return result;
   }
 
@@ -81,6 +111,7 @@ export class NamespaceCommands implements Commands {
 
   /** Ends the waiting shells; commands that run go on, and the next one finds its way in anew. */
   async close(): Promise<void> {
+    this.#cancelRest();
     const resident = await this.#resident?.catch(() => undefined);
     resident?.close();
   }
@@ -99,14 +130,40 @@ export class NamespaceCommands implements Commands {
     const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`, stock);
     await channel.makeResident();
     const [program = '', ...args] = enterLine(privileges, record);
-    const child = spawn(program, [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name], {
-      detached: true,
-      cwd: '/',
-      env: BASE_ENV,
-      stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
-    });
+    const child = spawn(
+      program,
+      [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name],
+      {
+        detached: true,
+        cwd: '/',
+        env: BASE_ENV,
+        stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
+      },
+    );
     child.unref();
     return ResidentShell.open(channel, said(child, record.name));
+  }
+
+  /** How it ended, or unknown once nothing of the command is left: the agent can kill the shell that would have told. */
+  #exitOf(shell: ArmedShell, tag: ProcessTag): Promise<ProcessExit> {
+    let cancel: () => void;
+    const vanished = new Promise<ProcessExit>((resolve) => {
+      const look = (ms: number): void => {
+        cancel = this.#context.clock.schedule(ms, () => {
+          void findTagged({ tag, inPidNamespaceOf: this.#context.record.init?.pid }).then((left) =>
+            left.length === 0 ? resolve(UNKNOWN_EXIT) : look(Math.min(ms * 2, MAX_LOOK_MS)),
+          );
+        });
+      };
+      look(FIRST_LOOK_MS);
+    });
+    return Promise.race([shell.exit, vanished]).finally(() => cancel());
+  }
+
+  /** After a while without commands the waiting shells end; the next command finds its way in anew. */
+  #restLater(): void {
+    this.#cancelRest();
+    this.#cancelRest = this.#context.clock.schedule(REST_AFTER_MS, () => void this.close(), { ref: false });
   }
 
   async #kill(tag: ProcessTag): Promise<void> {
@@ -117,8 +174,25 @@ export class NamespaceCommands implements Commands {
   #launch(request: LaunchRequest): LaunchLine {
     const { record, privileges } = this.#context;
     const [file = '', ...args] = enterLine(privileges, record, tagScript(request.tag));
-    const input = commandScript({ command: request.command, cwd: this.#resolve(request.cwd), env: { ...this.#env, ...request.env }, tag: request.tag });
-    return { file, args: [...args, 'sh', '-c', 'sublet_script=$(cat <&3); exec 3<&-; eval "unset sublet_script; $sublet_script"', 'sh'], env: BASE_ENV, cwd: '/', input };
+    const input = commandScript({
+      command: request.command,
+      cwd: this.#resolve(request.cwd),
+      env: { ...this.#env, ...request.env },
+      tag: request.tag,
+    });
+    return {
+      file,
+      args: [
+        ...args,
+        'sh',
+        '-c',
+        'sublet_script=$(cat <&3); exec 3<&-; eval "unset sublet_script; $sublet_script"',
+        'sh',
+      ],
+      env: BASE_ENV,
+      cwd: '/',
+      input,
+    };
   }
 
   #resolve(cwd: string | undefined): string {
@@ -135,7 +209,12 @@ function said(child: ChildProcess, name: string): Promise<void> {
   });
   return new Promise<void>((resolve, reject) => {
     status.once('data', () => resolve());
-    const fail = (): void => reject(new SubletError('PROVIDER_UNAVAILABLE', `The sandbox ${name} could not be entered: ${errors.trim()}`, { hint: 'Try again; if it stays so, destroy the sandbox.' }));
+    const fail = (): void =>
+      reject(
+        new SubletError('PROVIDER_UNAVAILABLE', `The sandbox ${name} could not be entered: ${errors.trim()}`, {
+          hint: 'Try again; if it stays so, destroy the sandbox.',
+        }),
+      );
     child.once('error', fail);
     child.once('close', fail);
   }).finally(() => {

@@ -9,11 +9,15 @@ const STEPS: Readonly<Record<number, string>> = {
   95: 'making the pipes',
 };
 
-export const ALTERNATIVES = 'Run `sublet doctor` for what this machine allows, or use another provider: --sandbox docker.';
+export const ALTERNATIVES =
+  'Run `sublet doctor` for what this machine allows, or use another provider: --sandbox docker.';
 
 export function setupError(exitCode: number | null, messages: string): SubletError {
   const said = messages.trim();
-  if (/unshare.*(Operation not permitted|No space left|Invalid argument)/su.test(said) && (exitCode === null || exitCode < 90)) {
+  if (
+    /unshare.*(Operation not permitted|No space left|Invalid argument)/su.test(said) &&
+    (exitCode === null || exitCode < 90)
+  ) {
     return new SubletError('PROVIDER_UNUSABLE', `This machine does not let this user make namespaces: ${said}`, {
       hint: `Allow it with \`sysctl -w kernel.unprivileged_userns_clone=1\` or \`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\` or \`sysctl -w user.max_user_namespaces=15000\`, whichever is set against it. ${ALTERNATIVES}`,
     });
@@ -24,13 +28,19 @@ export function setupError(exitCode: number | null, messages: string): SubletErr
     });
   }
   if (/\bsh\b.*No such file/su.test(said)) {
-    return new SubletError('CONFIG_INVALID', `The image has no working sh: ${said}`, { hint: 'An image needs sh and cat; busybox has both.' });
+    return new SubletError('CONFIG_INVALID', `The image has no working sh: ${said}`, {
+      hint: 'An image needs sh and cat; busybox has both.',
+    });
   }
   const step = exitCode === null ? undefined : STEPS[exitCode];
-  return new SubletError('CREATE_FAILED', `The sandbox could not be made${step === undefined ? '' : `: ${step} failed`}${said === '' ? '' : `: ${said}`}.`, {
-    details: { exitCode },
-    hint: ALTERNATIVES,
-  });
+  return new SubletError(
+    'CREATE_FAILED',
+    `The sandbox could not be made${step === undefined ? '' : `: ${step} failed`}${said === '' ? '' : `: ${said}`}.`,
+    {
+      details: { exitCode },
+      hint: ALTERNATIVES,
+    },
+  );
 }
 
 export function lostError(name: string): SubletError {
@@ -40,15 +50,25 @@ export function lostError(name: string): SubletError {
 }
 
 export function notFoundError(name: string): SubletError {
-  return new SubletError('SANDBOX_NOT_FOUND', `There is no sandbox ${name} on this machine.`, { hint: 'See `sublet ls --all`.' });
-}
-
-export function noAllowlistError(): SubletError {
-  return new SubletError('NETWORK_NOT_ENFORCEABLE', 'The namespace provider has no allow list: a network is none or open.', {
-    hint: 'Use --network none, or a provider with network-allowlist (see `sublet providers`).',
+  return new SubletError('SANDBOX_NOT_FOUND', `There is no sandbox ${name} on this machine.`, {
+    hint: 'See `sublet ls --all`.',
   });
 }
 
+export function noAllowlistError(): SubletError {
+  return new SubletError(
+    'NETWORK_NOT_ENFORCEABLE',
+    'The namespace provider has no allow list: a network is none or open.',
+    {
+      hint: 'Use --network none, or a provider with network-allowlist (see `sublet providers`).',
+    },
+  );
+}
+
 export function weakerNetworkError(name: string, from: string, to: string): SubletError {
-  return new SubletError('NETWORK_NOT_ENFORCEABLE', `The network of ${name} is ${from} and cannot become ${to} again.`, { hint: 'Make a new sandbox.' });
+  return new SubletError(
+    'NETWORK_NOT_ENFORCEABLE',
+    `The network of ${name} is ${from} and cannot become ${to} again.`,
+    { hint: 'Make a new sandbox.' },
+  );
 }

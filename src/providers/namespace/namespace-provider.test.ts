@@ -42,7 +42,9 @@ afterAll(async () => {
 describe.runIf(usable)('the namespace provider', () => {
   const claims = { capabilities: new Set(module.capabilities) };
   for (const testCase of providerContract.filter((each) => missingCapabilities(each, claims).length === 0)) {
-    it(testCase.name, ({ signal }) => runProviderCase(testCase, { provider, signal, secondProvider: () => module.open(context()) }));
+    it(testCase.name, ({ signal }) =>
+      runProviderCase(testCase, { provider, signal, secondProvider: () => module.open(context()) }),
+    );
   }
 
   it('leaves no sandbox behind', async () => {

@@ -1,5 +1,4 @@
 /** Sandboxes of Linux namespaces on this machine. */
-import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
@@ -10,11 +9,19 @@ import type { Labels, SandboxMetrics } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
 import { createShellFiles } from '../../provider/posix/shell-files.ts';
-import type { AttachOptions, ListedSandbox, ProviderState, SandboxHandle, SandboxProvider, SandboxRef, SandboxSpec } from '../../provider/provider.ts';
+import type {
+  AttachOptions,
+  ListedSandbox,
+  ProviderState,
+  SandboxHandle,
+  SandboxProvider,
+  SandboxRef,
+  SandboxSpec,
+} from '../../provider/provider.ts';
 import { makeBlank, type Setup } from './blank.ts';
 import { BlankSupply } from './blank-supply.ts';
 import { type BuildHost, buildSandbox } from './build-sandbox.ts';
-import { findCgroupHost, limitCgroups } from './cgroup.ts';
+import { cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
 import { endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
@@ -28,7 +35,16 @@ import { identify, isSameProcess } from './process-identity.ts';
 import { RootCache } from './root-cache.ts';
 import { removeTree } from './remove-tree.ts';
 import type { ResidentShell } from './resident-shell.ts';
-import { isRunning, newRecord, readRecord, recordNames, reserve, type SandboxRecord, writeFirstRecord, writeRecord } from './sandbox-record.ts';
+import {
+  isRunning,
+  newRecord,
+  readRecord,
+  recordNames,
+  reserve,
+  type SandboxRecord,
+  writeFirstRecord,
+  writeRecord,
+} from './sandbox-record.ts';
 import { startSandbox } from './start-sandbox.ts';
 import { closeUplink, openUplink } from './uplink.ts';
 import { usageOf } from './usage.ts';
@@ -59,7 +75,10 @@ export class NamespaceProvider implements SandboxProvider {
     this.#context = context;
     this.#stateDir = resolve(context.stateDir);
     this.#stock = new PipeStock(this.#stateDir);
-    this.#blanks = new BlankSupply(async () => makeBlank(this.#privileges, (await this.#host()).cgroups, `${process.pid}-${randomUUID().slice(0, 8)}`), context.clock);
+    this.#blanks = new BlankSupply(
+      async () => makeBlank(this.#privileges, (await this.#host()).cgroups, cgroupName()),
+      context.clock,
+    );
     this.#roots = new RootCache(this.#stateDir, context.clock);
   }
 
@@ -73,7 +92,10 @@ export class NamespaceProvider implements SandboxProvider {
       return await this.#start(record, spec.env ?? {}, spec.onProgress, signal);
     } catch (cause) {
       await this.destroy({ name: spec.name }, AbortSignal.timeout(10_000)).catch((error: unknown) => {
-        this.#context.log.warn({ name: spec.name, error: String(error) }, 'remains of a failed create could not be removed');
+        this.#context.log.warn(
+          { name: spec.name, error: String(error) },
+          'remains of a failed create could not be removed',
+        );
       });
       throw toSubletError(cause, 'CREATE_FAILED', signal);
     }
@@ -102,7 +124,8 @@ export class NamespaceProvider implements SandboxProvider {
     for (const name of await recordNames(this.#stateDir)) {
       throwIfAborted(signal);
       const record = await readRecord(this.#stateDir, name).catch(() => undefined);
-      if (record === undefined || !Object.entries(filter).every(([key, value]) => record.labels[key] === value)) continue;
+      if (record === undefined || !Object.entries(filter).every(([key, value]) => record.labels[key] === value))
+        continue;
       yield { ref: { name }, labels: record.labels, state: await stateOf(record), createdAt: record.createdAt };
     }
   }
@@ -125,12 +148,23 @@ export class NamespaceProvider implements SandboxProvider {
   async stop(ref: SandboxRef): Promise<void> {
     const record = await this.#known(ref);
     if (record.limits.diskBytes !== undefined) {
-      throw new SubletError('UNSUPPORTED', 'A sandbox with a disk limit keeps its disk in memory, which a stop would lose.', { hint: 'Pause it instead.' });
+      throw new SubletError(
+        'UNSUPPORTED',
+        'A sandbox with a disk limit keeps its disk in memory, which a stop would lose.',
+        { hint: 'Pause it instead.' },
+      );
     }
     const held = this.#held.get(ref.name);
     await this.#letGo(ref.name);
     await endSandbox(record, (await this.#host()).cgroups, held?.setup);
-    await writeRecord(this.#stateDir, { ...record, init: undefined, holder: undefined, uplink: undefined, cgroups: [], paused: false });
+    await writeRecord(this.#stateDir, {
+      ...record,
+      init: undefined,
+      holder: undefined,
+      uplink: undefined,
+      cgroups: [],
+      paused: false,
+    });
   }
 
   async start(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<void> {
@@ -176,13 +210,21 @@ export class NamespaceProvider implements SandboxProvider {
   async #madeByOther(name: string, signal: AbortSignal): Promise<SandboxRecord | undefined> {
     for (let attempt = 0; ; attempt++) {
       const record = await readRecord(this.#stateDir, name).catch(() => undefined);
-      const isBeingMade = record === undefined ? attempt < RESERVED_ROUNDS : record.maker !== undefined && (await isSameProcess(record.maker));
+      const isBeingMade =
+        record === undefined
+          ? attempt < RESERVED_ROUNDS
+          : record.maker !== undefined && (await isSameProcess(record.maker));
       if (!isBeingMade) return record;
       await sleep(this.#context.clock, 5, signal);
     }
   }
 
-  async #start(record: SandboxRecord, env: Readonly<Record<string, string>>, onProgress: SandboxSpec['onProgress'], signal: AbortSignal): Promise<SandboxHandle> {
+  async #start(
+    record: SandboxRecord,
+    env: Readonly<Record<string, string>>,
+    onProgress: SandboxSpec['onProgress'],
+    signal: AbortSignal,
+  ): Promise<SandboxHandle> {
     const host = await this.#host();
     const paths = sandboxPaths(this.#stateDir, record.name);
     let started = record;
@@ -199,7 +241,12 @@ export class NamespaceProvider implements SandboxProvider {
     });
     const { init, holder, cgroups, setup } = blank;
     const begin = async (): Promise<void> => {
-      await Promise.all([update({ init, holder, cgroups }), host.cgroups === undefined ? undefined : limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()))]);
+      await Promise.all([
+        update({ init, holder, cgroups }),
+        host.cgroups === undefined
+          ? undefined
+          : limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem())),
+      ]);
       if (record.network === 'open') await update({ uplink: await openUplink(init, holder) });
     };
     try {
@@ -213,8 +260,22 @@ export class NamespaceProvider implements SandboxProvider {
     }
   }
 
-  #hold(record: SandboxRecord, env: Readonly<Record<string, string>>, made?: { readonly resident: ResidentShell; readonly setup: Setup }): NamespaceCommands {
-    const commands = new NamespaceCommands({ record, paths: sandboxPaths(this.#stateDir, record.name), privileges: this.#privileges, stock: this.#stock, env, clock: this.#context.clock }, made?.resident);
+  #hold(
+    record: SandboxRecord,
+    env: Readonly<Record<string, string>>,
+    made?: { readonly resident: ResidentShell; readonly setup: Setup },
+  ): NamespaceCommands {
+    const commands = new NamespaceCommands(
+      {
+        record,
+        paths: sandboxPaths(this.#stateDir, record.name),
+        privileges: this.#privileges,
+        stock: this.#stock,
+        env,
+        clock: this.#context.clock,
+      },
+      made?.resident,
+    );
     this.#held.set(record.name, { commands, setup: made?.setup });
     return commands;
   }
@@ -238,15 +299,15 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   #host(): Promise<BuildHost> {
-    return (this.#buildHost ??= Promise.all(['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8').catch(() => ''))).then(
-      async ([mountInfo = '', own = '']) => ({
-        stateDir: this.#stateDir,
-        stock: this.#stock,
-        diskOwner: this.#privileges.diskOwner,
-        cgroups: await findCgroupHost(mountInfo, own),
-        mountInfo,
-      }),
-    ));
+    return (this.#buildHost ??= this.#lookAtHost());
+  }
+
+  async #lookAtHost(): Promise<BuildHost> {
+    const files = ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8').catch(() => ''));
+    const [mountInfo = '', own = ''] = await Promise.all(files);
+    const cgroups = await findCgroupHost(mountInfo, own);
+    if (cgroups !== undefined) void sweepCgroups(cgroups);
+    return { stateDir: this.#stateDir, stock: this.#stock, diskOwner: this.#privileges.diskOwner, cgroups, mountInfo };
   }
 
   async #known(ref: SandboxRef): Promise<SandboxRecord> {

@@ -39,7 +39,14 @@ export class PipeStock {
         return;
       } catch (cause) {
         // Another process was quicker, unless it is the target that is missing.
-        if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || !(await readdir(join(path, '..')).then(() => true, () => false))) throw cause;
+        if (
+          (cause as NodeJS.ErrnoException).code !== 'ENOENT' ||
+          !(await readdir(join(path, '..')).then(
+            () => true,
+            () => false,
+          ))
+        )
+          throw cause;
       }
     }
   }
@@ -55,7 +62,10 @@ export class PipeStock {
 
   async #makeMore(): Promise<void> {
     const names = Array.from({ length: BATCH }, () => randomUUID());
-    await makeFifos(names.map((name) => join(this.#dir, name)), '666');
+    await makeFifos(
+      names.map((name) => join(this.#dir, name)),
+      '666',
+    );
     this.#names.push(...names);
   }
 }

@@ -56,9 +56,31 @@ export const BASE_ENV: Readonly<Record<string, string>> = {
 export function enterLine(privileges: Privileges, record: SandboxRecord, before = ':'): readonly string[] {
   const { init, holder } = record;
   if (init === undefined || holder === undefined) throw new Error('A sandbox that is not running cannot be entered.');
-  const join = ['sh', '-c', JOIN, 'sh', record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '), `${limitScript(record.limits, record.cgroups.length > 0)}; ${before}`, 'setpriv', '--no-new-privs'];
+  const join = [
+    'sh',
+    '-c',
+    JOIN,
+    'sh',
+    record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '),
+    `${limitScript(record.limits, record.cgroups.length > 0)}; ${before}`,
+    'setpriv',
+    '--no-new-privs',
+  ];
   const all = ['--target', String(init.pid), '--user', '--mount', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
-  if (privileges.isRoot) return [...join, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
+  if (privileges.isRoot)
+    return [...join, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
   // First into the outer user namespace, whose root may join the others; then all at once, the inner one last.
-  return [...join, 'nsenter', '--target', String(holder.pid), '--user', '--preserve-credentials', '--', 'nsenter', ...all, '--preserve-credentials', '--'];
+  return [
+    ...join,
+    'nsenter',
+    '--target',
+    String(holder.pid),
+    '--user',
+    '--preserve-credentials',
+    '--',
+    'nsenter',
+    ...all,
+    '--preserve-credentials',
+    '--',
+  ];
 }

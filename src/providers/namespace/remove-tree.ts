@@ -15,10 +15,16 @@ export async function removeTree(dir: string): Promise<void> {
 
 /** Half the system calls of the general `rm`, which asks what each entry is. */
 async function removeDirectory(dir: string): Promise<void> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => (cause.code === 'ENOENT' ? undefined : Promise.reject(cause)));
+  const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) =>
+    cause.code === 'ENOENT' ? undefined : Promise.reject(cause),
+  );
   if (entries === undefined) return;
   for (let start = 0; start < entries.length; start += AT_ONCE) {
-    await Promise.all(entries.slice(start, start + AT_ONCE).map((entry) => (entry.isDirectory() ? removeDirectory(join(dir, entry.name)) : unlink(join(dir, entry.name)))));
+    await Promise.all(
+      entries
+        .slice(start, start + AT_ONCE)
+        .map((entry) => (entry.isDirectory() ? removeDirectory(join(dir, entry.name)) : unlink(join(dir, entry.name)))),
+    );
   }
   await rmdir(dir);
 }

@@ -2,6 +2,7 @@
 import { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
 import { closeFd } from '../../provider/posix/fifo-pool.ts';
+import type { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
 import type { Channel, SlotPipes } from './channel.ts';
 import { armedScript } from './command-script.ts';
@@ -9,8 +10,8 @@ import { armedScript } from './command-script.ts';
 const MAX_SPARE = 8;
 
 export interface ArmedShell {
-  readonly stdout: Socket;
-  readonly stderr: Socket;
+  readonly stdout: PipeReader;
+  readonly stderr: PipeReader;
   readonly exit: Promise<ProcessExit>;
   /** Hands over the script; returns its standard input when it was asked for. */
   start(script: string, stdin: boolean): Socket | null;
@@ -24,7 +25,7 @@ interface Slot {
   onExit(exit: ProcessExit): void;
 }
 
-const UNKNOWN_EXIT: ProcessExit = { exitCode: null, signal: undefined };
+export const UNKNOWN_EXIT: ProcessExit = { exitCode: null, signal: undefined };
 
 export class ResidentShell {
   readonly #channel: Channel;
@@ -81,8 +82,6 @@ export class ResidentShell {
         throw cause;
       });
     void slot.exit.then(() => this.#giveBack());
-    slot.pipes.stdout.ref();
-    slot.pipes.stderr.ref();
     return {
       stdout: slot.pipes.stdout,
       stderr: slot.pipes.stderr,
@@ -192,5 +191,7 @@ function discard(slot: Slot): void {
 }
 
 function ended(): SubletError {
-  return new SubletError('SANDBOX_LOST', 'The shell inside the sandbox ended.', { hint: 'Run the command again: a new shell is started if the sandbox lives.' });
+  return new SubletError('SANDBOX_LOST', 'The shell inside the sandbox ended.', {
+    hint: 'Run the command again: a new shell is started if the sandbox lives.',
+  });
 }

@@ -21,7 +21,11 @@ export class RootCache {
     this.#clock = clock;
   }
 
-  get(image: string | undefined, mounts: readonly Mount[], onProgress: (message: string) => void): Promise<PreparedRoot> {
+  get(
+    image: string | undefined,
+    mounts: readonly Mount[],
+    onProgress: (message: string) => void,
+  ): Promise<PreparedRoot> {
     const targets = mounts.map((mount) => mount.target);
     const key = JSON.stringify([image, targets]);
     const now = this.#clock.now();
@@ -34,7 +38,11 @@ export class RootCache {
     return prepared;
   }
 
-  async #prepare(name: string | undefined, targets: readonly string[], onProgress: (message: string) => void): Promise<PreparedRoot> {
+  async #prepare(
+    name: string | undefined,
+    targets: readonly string[],
+    onProgress: (message: string) => void,
+  ): Promise<PreparedRoot> {
     const image = await openImage(this.#stateDir, name, onProgress);
     return { image, root: await prepareSkeleton(this.#stateDir, image, targets) };
   }

@@ -9,7 +9,11 @@ import { ARMED, INIT, RESIDENT } from './scripts.ts';
 export const DEVICES: readonly string[] = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
 /** `extraTargets` are the mount points that this sandbox's own mounts need. Returns the root's path. */
-export async function prepareSkeleton(stateDir: string, image: Image, extraTargets: readonly string[]): Promise<string> {
+export async function prepareSkeleton(
+  stateDir: string,
+  image: Image,
+  extraTargets: readonly string[],
+): Promise<string> {
   const etc = image.isHost ? await presentEtc() : [];
   const content = JSON.stringify([image.id, image.entries, etc, extraTargets, OWN_ETC, INIT, RESIDENT, ARMED]);
   const root = join(stateDir, 'roots', createHash('sha256').update(content).digest('hex').slice(0, 24));
@@ -31,7 +35,12 @@ async function presentEtc(): Promise<readonly EtcEntry[]> {
 }
 
 /** Built beside its place and renamed, so that two processes may do it at once. */
-async function build(root: string, image: Image, etc: readonly EtcEntry[], extraTargets: readonly string[]): Promise<void> {
+async function build(
+  root: string,
+  image: Image,
+  etc: readonly EtcEntry[],
+  extraTargets: readonly string[],
+): Promise<void> {
   const draft = `${root}.${process.pid}.new`;
   await rm(draft, { recursive: true, force: true });
   const directory = (path: string): Promise<unknown> => mkdir(join(draft, path), { recursive: true, mode: 0o755 });
@@ -39,10 +48,20 @@ async function build(root: string, image: Image, etc: readonly EtcEntry[], extra
     await directory(dirname(path));
     await writeFile(join(draft, path), text, { mode: 0o644 });
   };
-  for (const path of ['proc', 'dev/pts', 'dev/shm', 'etc', 'run/sublet/channel', 'var', ...DISK_DIRS.map((dir) => dir.target)]) await directory(path);
+  for (const path of [
+    'proc',
+    'dev/pts',
+    'dev/shm',
+    'etc',
+    'run/sublet/channel',
+    'var',
+    ...DISK_DIRS.map((dir) => dir.target),
+  ])
+    await directory(path);
   for (const name of DEVICES) await file(`dev/${name}`, '');
   for (const [path, target] of LINKS) await symlink(target, join(draft, path));
-  for (const [name, text] of Object.entries({ init: INIT, resident: RESIDENT, armed: ARMED })) await file(`run/sublet/scripts/${name}`, text);
+  for (const [name, text] of Object.entries({ init: INIT, resident: RESIDENT, armed: ARMED }))
+    await file(`run/sublet/scripts/${name}`, text);
   for (const entry of image.entries) {
     if (entry.kind === 'link') await symlink(entry.target, join(draft, entry.name));
     else await directory(entry.name);

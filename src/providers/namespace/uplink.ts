@@ -20,7 +20,9 @@ export async function findUplinkTool(): Promise<UplinkTool | undefined> {
 export async function openUplink(init: ProcessIdentity, holder: ProcessIdentity): Promise<ProcessIdentity> {
   const tool = await findUplinkTool();
   if (tool === undefined) {
-    throw new SubletError('UNSUPPORTED', 'An open network needs pasta or slirp4netns, and neither is installed.', { hint: INSTALL_UPLINK });
+    throw new SubletError('UNSUPPORTED', 'An open network needs pasta or slirp4netns, and neither is installed.', {
+      hint: INSTALL_UPLINK,
+    });
   }
   const [user, net] = [`/proc/${holder.pid}/ns/user`, `/proc/${init.pid}/ns/net`];
   return tool === 'pasta' ? startPasta(user, net) : startSlirp(user, net);
@@ -36,7 +38,9 @@ export async function closeUplink(uplink: ProcessIdentity | undefined): Promise<
 
 /** The host's name servers without those that only its own loopback reaches. */
 export async function writeResolvConf(dir: string): Promise<string> {
-  const texts = await Promise.all(['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map((path) => readFile(path, 'utf8').catch(() => '')));
+  const texts = await Promise.all(
+    ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map((path) => readFile(path, 'utf8').catch(() => '')),
+  );
   const usable = texts.map((text) => text.split('\n').filter((line) => !/^\s*nameserver\s+(127\.|::1)/u.test(line)));
   const chosen = usable.find((lines) => lines.some((line) => line.startsWith('nameserver'))) ?? usable[0] ?? [];
   const path = join(dir, 'resolv.conf');
@@ -45,7 +49,14 @@ export async function writeResolvConf(dir: string): Promise<string> {
 }
 
 async function onPath(program: string): Promise<boolean> {
-  const found = await Promise.all((BASE_ENV['PATH'] ?? '').split(':').map((dir) => access(join(dir, program), constants.X_OK).then(() => true, () => false)));
+  const found = await Promise.all(
+    (BASE_ENV['PATH'] ?? '').split(':').map((dir) =>
+      access(join(dir, program), constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
   return found.includes(true);
 }
 
@@ -53,11 +64,29 @@ async function onPath(program: string): Promise<boolean> {
 function startPasta(user: string, net: string): Promise<ProcessIdentity> {
   const closed = ['--no-map-gw', '--tcp-ports', 'none', '--udp-ports', 'none', '--tcp-ns', 'none', '--udp-ns', 'none'];
   const root = process.getuid?.() === 0 ? ['--runas', '0'] : [];
-  return startDaemon('pasta', ['--foreground', '--quiet', '--config-net', ...closed, ...root, '--userns', user, '--netns', net]);
+  return startDaemon('pasta', [
+    '--foreground',
+    '--quiet',
+    '--config-net',
+    ...closed,
+    ...root,
+    '--userns',
+    user,
+    '--netns',
+    net,
+  ]);
 }
 
 function startSlirp(user: string, net: string): Promise<ProcessIdentity> {
-  return startDaemon('slirp4netns', ['--configure', '--mtu=65520', '--disable-host-loopback', `--userns-path=${user}`, '--netns-type=path', net, 'tap0']);
+  return startDaemon('slirp4netns', [
+    '--configure',
+    '--mtu=65520',
+    '--disable-host-loopback',
+    `--userns-path=${user}`,
+    '--netns-type=path',
+    net,
+    'tap0',
+  ]);
 }
 
 async function startDaemon(program: string, args: readonly string[]): Promise<ProcessIdentity> {
@@ -71,7 +100,9 @@ async function startDaemon(program: string, args: readonly string[]): Promise<Pr
   const failed = await Promise.race([ended, new Promise<false>((resolve) => setTimeout(() => resolve(false), 150))]);
   const identity = failed ? undefined : await identify(child.pid as number);
   if (identity === undefined) {
-    throw new SubletError('CREATE_FAILED', `${program} could not connect the sandbox: ${said.trim()}`, { hint: 'Use --network none, or install the other of pasta and slirp4netns.' });
+    throw new SubletError('CREATE_FAILED', `${program} could not connect the sandbox: ${said.trim()}`, {
+      hint: 'Use --network none, or install the other of pasta and slirp4netns.',
+    });
   }
   child.stderr.destroy();
   child.unref();

@@ -6,7 +6,11 @@ import { join } from 'node:path';
 /** Made on first use. The name is hashed into the path, so that no name can point elsewhere. */
 export async function openVolume(stateDir: string, contextId: string, owner: number | undefined): Promise<string> {
   const readable = contextId.replace(/[^A-Za-z0-9._-]/gu, '_').slice(0, 40);
-  const dir = join(stateDir, 'volumes', `${readable}-${createHash('sha256').update(contextId).digest('hex').slice(0, 12)}`);
+  const dir = join(
+    stateDir,
+    'volumes',
+    `${readable}-${createHash('sha256').update(contextId).digest('hex').slice(0, 12)}`,
+  );
   const made = await mkdir(dir, { recursive: true, mode: 0o755 });
   if (made !== undefined && owner !== undefined) await chown(dir, owner, owner);
   return dir;
