@@ -58,7 +58,7 @@ describe('the documents', () => {
   it('give the two commands, and a full run uses the second', () => {
     expect(read('README.md')).toContain(`\n${QUICK_START}\n`);
     expect(read('README.md')).toContain(`\n${TEST_COMMAND}\n`);
-    expect(read('.ci/run')).toContain(`\n  ${TEST_COMMAND}\n`);
+    expect(read('.ci/run')).toContain(`\n  contained '${TEST_COMMAND}'\n`);
   });
 });
 
