@@ -1,7 +1,9 @@
 /** Joins a callback that gets chunks to a loop that takes them: one at a time, so that the slower side sets the pace. */
 
 export class ChunkHandover implements AsyncIterable<Uint8Array> {
-  #offered: { readonly chunk: Uint8Array; readonly taken: () => void } | undefined;
+  #offered: Uint8Array | undefined;
+  /** Lets the giver of the present chunk go on, also when its taker stopped in the middle of it. */
+  #release: (() => void) | undefined;
   #wake: (() => void) | undefined;
   #ended = false;
   #error: Error | undefined;
@@ -10,8 +12,9 @@ export class ChunkHandover implements AsyncIterable<Uint8Array> {
   /** Resolves when the chunk was taken, or nobody wants it any more. */
   give(chunk: Uint8Array): Promise<void> {
     if (this.#cancelled) return Promise.resolve();
-    return new Promise((taken) => {
-      this.#offered = { chunk, taken };
+    return new Promise((release) => {
+      this.#offered = chunk;
+      this.#release = release;
       this.#wake?.();
     });
   }
@@ -26,8 +29,8 @@ export class ChunkHandover implements AsyncIterable<Uint8Array> {
   /** Lets the giver go on without a taker. */
   cancel(): void {
     this.#cancelled = true;
-    this.#offered?.taken();
     this.#offered = undefined;
+    this.#release?.();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
@@ -35,8 +38,8 @@ export class ChunkHandover implements AsyncIterable<Uint8Array> {
       const offered = this.#offered;
       if (offered !== undefined) {
         this.#offered = undefined;
-        yield offered.chunk;
-        offered.taken();
+        yield offered;
+        this.#release?.();
       } else if (this.#ended) {
         if (this.#error !== undefined) throw this.#error;
         return;

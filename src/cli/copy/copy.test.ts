@@ -184,6 +184,15 @@ describe('ChunkHandover', () => {
     await expect(giving).resolves.toBeUndefined();
     await expect(cancelled.give(Buffer.from('y'))).resolves.toBeUndefined();
   });
+
+  it('lets a giver go whose taker stopped in the middle of a chunk', async () => {
+    const handover = new ChunkHandover();
+    const giving = handover.give(Buffer.from('x'));
+    const taker = handover[Symbol.asyncIterator]();
+    expect((await taker.next()).done).toBe(false);
+    handover.cancel();
+    await expect(giving).resolves.toBeUndefined();
+  });
 });
 
 async function* packed(source: string, options: readonly string[] = []): AsyncGenerator<Uint8Array, void, void> {
