@@ -1,6 +1,4 @@
 /** Sandboxes of Linux namespaces on this machine. */
-import { readFile } from 'node:fs/promises';
-import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { sleep } from '../../core/clock.ts';
 import { abortedError, SubletError, toSubletError } from '../../core/errors.ts';
@@ -18,23 +16,17 @@ import type {
   SandboxRef,
   SandboxSpec,
 } from '../../provider/provider.ts';
-import { makeBlank, type Setup } from './blank.ts';
-import { BlankSupply } from './blank-supply.ts';
-import { type BuildHost, buildSandbox } from './build-sandbox.ts';
-import { cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
+import type { Setup } from './blank.ts';
 import { endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
-import { defaultLimits } from './limits.ts';
 import { NamespaceCommands } from './namespace-commands.ts';
 import { CAPABILITIES } from './namespace-config.ts';
 import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
 import { identify, isSameProcess } from './process-identity.ts';
-import { RootCache } from './root-cache.ts';
 import { removeTree } from './remove-tree.ts';
-import type { ResidentShell } from './resident-shell.ts';
 import {
   isRunning,
   newRecord,
@@ -45,13 +37,14 @@ import {
   writeFirstRecord,
   writeRecord,
 } from './sandbox-record.ts';
-import { startSandbox } from './start-sandbox.ts';
-import { closeUplink, openUplink } from './uplink.ts';
+import { closeUplink } from './uplink.ts';
+import { SandboxStarter, type StartedSandbox } from './sandbox-starter.ts';
 import { usageOf } from './usage.ts';
 
 /** What this process holds of a sandbox. */
 interface Held {
   readonly commands: NamespaceCommands;
+  readonly init: SandboxRecord['init'];
   /** Of a sandbox that this process started: it holds an owned one alive and tells when it has ended. */
   readonly setup: Setup | undefined;
 }
@@ -66,26 +59,27 @@ export class NamespaceProvider implements SandboxProvider {
   readonly #stateDir: string;
   readonly #privileges: Privileges = currentPrivileges();
   readonly #stock: PipeStock;
-  readonly #roots: RootCache;
-  readonly #blanks: BlankSupply;
+  readonly #starter: SandboxStarter;
   readonly #held = new Map<string, Held>();
-  #buildHost: Promise<BuildHost> | undefined;
+  readonly #making = new Set<string>();
 
   constructor(context: ProviderContext) {
     this.#context = context;
     this.#stateDir = resolve(context.stateDir);
     this.#stock = new PipeStock(this.#stateDir);
-    this.#blanks = new BlankSupply(
-      async () => makeBlank(this.#privileges, (await this.#host()).cgroups, cgroupName()),
-      context.clock,
-    );
-    this.#roots = new RootCache(this.#stateDir, context.clock);
+    this.#starter = new SandboxStarter({
+      stateDir: this.#stateDir,
+      privileges: this.#privileges,
+      stock: this.#stock,
+      clock: context.clock,
+    });
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
     throwIfAborted(signal);
     if (spec.network === 'allowlist') throw noAllowlistError();
     if (!(await reserve(this.#stateDir, spec.name))) return this.#createAgain(spec, signal);
+    this.#making.add(spec.name);
     try {
       const record = newRecord(spec, await identify(process.pid), this.#context.clock.now());
       await writeFirstRecord(this.#stateDir, record);
@@ -98,6 +92,8 @@ export class NamespaceProvider implements SandboxProvider {
         );
       });
       throw toSubletError(cause, 'CREATE_FAILED', signal);
+    } finally {
+      this.#making.delete(spec.name);
     }
   }
 
@@ -105,7 +101,10 @@ export class NamespaceProvider implements SandboxProvider {
     throwIfAborted(signal);
     const record = await readRecord(this.#stateDir, ref.name);
     if (record === undefined) return undefined;
-    const commands = this.#held.get(ref.name)?.commands ?? this.#hold(record, {});
+    const held = this.#held.get(ref.name);
+    // Another process may have stopped and started it since.
+    const isSame = held?.init?.pid === record.init?.pid && held?.init?.startTicks === record.init?.startTicks;
+    const commands = held !== undefined && isSame ? held.commands : this.#hold(record, {});
     if (options.env !== undefined) commands.setEnv(options.env);
     return this.#handle(record, commands);
   }
@@ -116,7 +115,7 @@ export class NamespaceProvider implements SandboxProvider {
     await this.#letGo(ref.name);
     // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
     const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);
-    if (record !== undefined) await endSandbox(record, (await this.#host()).cgroups, held?.setup);
+    if (record !== undefined) await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
     await removeTree(sandboxPaths(this.#stateDir, ref.name).dir);
   }
 
@@ -135,13 +134,13 @@ export class NamespaceProvider implements SandboxProvider {
     if (record.paused) return;
     // Waiting shells are not the agent's; frozen, they would wait for a manager that may be gone by then.
     await this.#held.get(ref.name)?.commands.close();
-    await freeze((await this.#host()).cgroups, record);
+    await freeze((await this.#starter.host()).cgroups, record);
     await writeRecord(this.#stateDir, { ...record, paused: true });
   }
 
   async resume(ref: SandboxRef): Promise<void> {
     const record = await this.#running(ref);
-    await thaw((await this.#host()).cgroups, record);
+    await thaw((await this.#starter.host()).cgroups, record);
     if (record.paused) await writeRecord(this.#stateDir, { ...record, paused: false });
   }
 
@@ -156,7 +155,7 @@ export class NamespaceProvider implements SandboxProvider {
     }
     const held = this.#held.get(ref.name);
     await this.#letGo(ref.name);
-    await endSandbox(record, (await this.#host()).cgroups, held?.setup);
+    await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
     await writeRecord(this.#stateDir, {
       ...record,
       init: undefined,
@@ -171,7 +170,7 @@ export class NamespaceProvider implements SandboxProvider {
     const record = await this.#known(ref);
     if (await isRunning(record)) return;
     await this.#letGo(ref.name);
-    await endSandbox(record, (await this.#host()).cgroups);
+    await endSandbox(record, (await this.#starter.host()).cgroups);
     await this.#start({ ...record, uplink: undefined, paused: false }, options.env ?? {}, undefined, signal);
   }
 
@@ -190,7 +189,7 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async close(): Promise<void> {
-    await this.#blanks.close();
+    await this.#starter.close();
     for (const name of [...this.#held.keys()]) await this.#letGo(name);
   }
 
@@ -210,13 +209,16 @@ export class NamespaceProvider implements SandboxProvider {
   async #madeByOther(name: string, signal: AbortSignal): Promise<SandboxRecord | undefined> {
     for (let attempt = 0; ; attempt++) {
       const record = await readRecord(this.#stateDir, name).catch(() => undefined);
-      const isBeingMade =
-        record === undefined
-          ? attempt < RESERVED_ROUNDS
-          : record.maker !== undefined && (await isSameProcess(record.maker));
-      if (!isBeingMade) return record;
+      if (!(await this.#isBeingMade(record, name, attempt))) return record;
       await sleep(this.#context.clock, 5, signal);
     }
+  }
+
+  async #isBeingMade(record: SandboxRecord | undefined, name: string, attempt: number): Promise<boolean> {
+    if (this.#making.has(name)) return true;
+    if (record === undefined) return attempt < RESERVED_ROUNDS;
+    if (record.maker === undefined || (record.ephemeral && record.init !== undefined)) return false;
+    return record.maker.pid !== process.pid && isSameProcess(record.maker);
   }
 
   async #start(
@@ -225,46 +227,14 @@ export class NamespaceProvider implements SandboxProvider {
     onProgress: SandboxSpec['onProgress'],
     signal: AbortSignal,
   ): Promise<SandboxHandle> {
-    const host = await this.#host();
-    const paths = sandboxPaths(this.#stateDir, record.name);
-    let started = record;
-    const update = async (change: Partial<SandboxRecord>): Promise<void> => {
-      started = { ...started, ...change };
-      await writeRecord(this.#stateDir, started);
-    };
-    const preparing = buildSandbox(host, this.#roots, record, paths, onProgress ?? (() => undefined));
-    const taking = this.#blanks.take();
-    const [prepared, blank] = await Promise.all([preparing, taking]).catch(async (cause: unknown) => {
-      // Whichever came through is not to be left behind by the other's failure.
-      await Promise.allSettled([preparing, taking.then((unused) => unused.discard())]);
-      throw cause;
-    });
-    const { init, holder, cgroups, setup } = blank;
-    const begin = async (): Promise<void> => {
-      await Promise.all([
-        update({ init, holder, cgroups }),
-        host.cgroups === undefined
-          ? undefined
-          : limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem())),
-      ]);
-      if (record.network === 'open') await update({ uplink: await openUplink(init, holder) });
-    };
-    try {
-      const resident = await startSandbox(blank, { owned: record.ephemeral, prepared, record: begin }, signal);
-      await update({ maker: undefined });
-      this.#blanks.refill();
-      return await this.#handle(started, this.#hold(started, env, { resident, setup }));
-    } catch (cause) {
-      await blank.discard();
-      throw cause;
-    }
+    const started = await this.#starter.start(record, onProgress ?? (() => undefined), signal);
+    const made = { ...started.record, maker: undefined };
+    // Nobody but its maker has use for an ephemeral one, so nobody waits to be told.
+    if (!record.ephemeral) await writeRecord(this.#stateDir, made);
+    return this.#handle(made, this.#hold(made, env, started));
   }
 
-  #hold(
-    record: SandboxRecord,
-    env: Readonly<Record<string, string>>,
-    made?: { readonly resident: ResidentShell; readonly setup: Setup },
-  ): NamespaceCommands {
+  #hold(record: SandboxRecord, env: Readonly<Record<string, string>>, made?: StartedSandbox): NamespaceCommands {
     const commands = new NamespaceCommands(
       {
         record,
@@ -276,7 +246,7 @@ export class NamespaceProvider implements SandboxProvider {
       },
       made?.resident,
     );
-    this.#held.set(record.name, { commands, setup: made?.setup });
+    this.#held.set(record.name, { commands, init: record.init, setup: made?.setup });
     return commands;
   }
 
@@ -296,18 +266,6 @@ export class NamespaceProvider implements SandboxProvider {
     const held = this.#held.get(name);
     this.#held.delete(name);
     await held?.commands.close();
-  }
-
-  #host(): Promise<BuildHost> {
-    return (this.#buildHost ??= this.#lookAtHost());
-  }
-
-  async #lookAtHost(): Promise<BuildHost> {
-    const files = ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8').catch(() => ''));
-    const [mountInfo = '', own = ''] = await Promise.all(files);
-    const cgroups = await findCgroupHost(mountInfo, own);
-    if (cgroups !== undefined) void sweepCgroups(cgroups);
-    return { stateDir: this.#stateDir, stock: this.#stock, diskOwner: this.#privileges.diskOwner, cgroups, mountInfo };
   }
 
   async #known(ref: SandboxRef): Promise<SandboxRecord> {

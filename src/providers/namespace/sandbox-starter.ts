@@ -1,0 +1,97 @@
+/** Starts recorded sandboxes: prepares their parts while blank namespaces come up, then joins the two. */
+import { readFile } from 'node:fs/promises';
+import { totalmem } from 'node:os';
+import type { Clock } from '../../core/clock.ts';
+import { makeBlank, type Setup } from './blank.ts';
+import { BlankSupply } from './blank-supply.ts';
+import { type BuildHost, buildSandbox } from './build-sandbox.ts';
+import { cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
+import { sandboxPaths } from './layout.ts';
+import { defaultLimits } from './limits.ts';
+import type { PipeStock } from './pipe-stock.ts';
+import type { Privileges } from './privileges.ts';
+import type { ResidentShell } from './resident-shell.ts';
+import { RootCache } from './root-cache.ts';
+import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
+import { startSandbox } from './start-sandbox.ts';
+import { openUplink } from './uplink.ts';
+
+export interface StartedSandbox {
+  readonly record: SandboxRecord;
+  readonly resident: ResidentShell;
+  readonly setup: Setup;
+}
+
+export interface StarterContext {
+  readonly stateDir: string;
+  readonly privileges: Privileges;
+  readonly stock: PipeStock;
+  readonly clock: Clock;
+}
+
+export class SandboxStarter {
+  readonly #context: StarterContext;
+  readonly #roots: RootCache;
+  readonly #blanks: BlankSupply;
+  #host: Promise<BuildHost> | undefined;
+
+  constructor(context: StarterContext) {
+    this.#context = context;
+    this.#roots = new RootCache(context.stateDir, context.clock);
+    this.#blanks = new BlankSupply(
+      async () => makeBlank(context.privileges, (await this.host()).cgroups, cgroupName()),
+      context.clock,
+    );
+  }
+
+  host(): Promise<BuildHost> {
+    return (this.#host ??= this.#lookAround());
+  }
+
+  /** Throws when any step fails; what is recorded by then is the caller's to destroy. */
+  async start(
+    record: SandboxRecord,
+    onProgress: (message: string) => void,
+    signal: AbortSignal,
+  ): Promise<StartedSandbox> {
+    const { stateDir } = this.#context;
+    const host = await this.host();
+    const preparing = buildSandbox(host, this.#roots, record, sandboxPaths(stateDir, record.name), onProgress);
+    const taking = this.#blanks.take();
+    const [prepared, blank] = await Promise.all([preparing, taking]).catch(async (cause: unknown) => {
+      // Whichever came through is not to be left behind by the other's failure.
+      await Promise.allSettled([preparing, taking.then((unused) => unused.discard())]);
+      throw cause;
+    });
+    const { init, holder, cgroups, setup } = blank;
+    let started: SandboxRecord = { ...record, init, holder, cgroups };
+    const begin = async (): Promise<void> => {
+      const limiting = host.cgroups && limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
+      await Promise.all([writeRecord(stateDir, started), limiting]);
+      if (record.network !== 'open') return;
+      started = { ...started, uplink: await openUplink(init, holder) };
+      await writeRecord(stateDir, started);
+    };
+    try {
+      const resident = await startSandbox(blank, { owned: record.ephemeral, prepared, record: begin }, signal);
+      this.#blanks.refill();
+      return { record: started, resident, setup };
+    } catch (cause) {
+      await blank.discard();
+      throw cause;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#blanks.close();
+  }
+
+  async #lookAround(): Promise<BuildHost> {
+    const { stateDir, stock, privileges } = this.#context;
+    const files = ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8').catch(() => ''));
+    const [mountInfo = '', own = ''] = await Promise.all(files);
+    const cgroups = await findCgroupHost(mountInfo, own);
+    if (cgroups !== undefined) void sweepCgroups(cgroups);
+    return { stateDir, stock, diskOwner: privileges.diskOwner, cgroups, mountInfo };
+  }
+}
