@@ -46,13 +46,27 @@ export async function makeBlank(
 
 function spawnSetup(privileges: Privileges): ChildProcess {
   const [program = '', ...rest] = privileges.unshare;
-  return spawn(program, [...rest, 'sh', '-c', SETUP, 'sh', ...privileges.drop, 'sh', '/run/sublet/scripts/init'], {
-    // A session of its own: the terminal's Ctrl-C is for the manager to handle.
-    detached: true,
-    cwd: '/',
-    env: BASE_ENV,
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-  });
+  return spawn(
+    program,
+    [
+      ...rest,
+      'sh',
+      '-c',
+      SETUP,
+      'sh',
+      String(privileges.innerUserNamespaces),
+      ...privileges.drop,
+      'sh',
+      '/run/sublet/scripts/init',
+    ],
+    {
+      // A session of its own: the terminal's Ctrl-C is for the manager to handle.
+      detached: true,
+      cwd: '/',
+      env: BASE_ENV,
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    },
+  );
 }
 
 async function mapIds(pid: number, map: string): Promise<void> {

@@ -14,6 +14,8 @@ export interface Privileges {
   readonly unshare: readonly string[];
   /** Ids the host must map before the outer root is one; none where `unshare` maps its own. */
   readonly idMap: string | undefined;
+  /** User namespaces that `drop` itself makes. The agent may make none: in one of its own it would hold capabilities. */
+  readonly innerUserNamespaces: number;
   /** Drops every privilege, changes root to the current directory, and runs the rest of the line. */
   readonly drop: readonly string[];
 }
@@ -23,6 +25,7 @@ const ROOT: Privileges = {
   diskOwner: HOST_UID,
   unshare: ['setpriv', '--no-new-privs', 'unshare', '--user', '--keep-caps', ...NAMESPACES],
   idMap: `0 0 1\n${INNER_UID} ${HOST_UID} 1\n`,
+  innerUserNamespaces: 0,
   drop: ['unshare', '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--root=.', `--wd=${WORKDIR}`],
 };
 
@@ -32,6 +35,7 @@ const USER: Privileges = {
   diskOwner: undefined,
   unshare: ['setpriv', '--no-new-privs', 'unshare', '--map-root-user', ...NAMESPACES],
   idMap: undefined,
+  innerUserNamespaces: 1,
   drop: ['unshare', `--map-user=${INNER_UID}`, `--map-group=${INNER_UID}`, '--root=.', `--wd=${WORKDIR}`],
 };
 

@@ -7,9 +7,11 @@
 /**
  * Runs on the host's files as root of the outer user namespace. It says which process it is, and once that may be root
  * learns from descriptor 3, line by line, what to become: the mount table, the new root, the limits, and how long to live.
- * Its arguments are the line that drops privileges. It never runs a program of the image: those see no capability.
+ * Its arguments are how many user namespaces may still be made, and the line that drops privileges. It never runs a
+ * program of the image: those see no capability.
  */
 export const SETUP: string = `
+inner=$1; shift
 read -r pid _ </proc/self/stat
 echo "p $pid" >&4
 read -r go <&3 || exit 0
@@ -22,7 +24,7 @@ wait
 cd "$root" || exit 91
 eval "$limits"
 read -r go <&3 || exit 0
-echo 1 >/proc/sys/user/max_user_namespaces
+echo "$inner" >/proc/sys/user/max_user_namespaces
 { read -r go <&5 && mount -n -c --move . / && echo m >&4; } &
 exec 5<&-
 exec "$@" "$life"
