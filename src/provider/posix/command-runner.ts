@@ -16,6 +16,7 @@ import { SubletError } from '../../core/errors.ts';
 import { KEPT_SEGMENTS, SEGMENT_BYTES } from './command-log.ts';
 import { readRunner } from './command-record.ts';
 import { until } from './directory-watch.ts';
+import { withoutInherited } from './inherited-descriptors.ts';
 import type { LaunchLine } from './launch-line.ts';
 import type { ProcessTag } from './process-tree.ts';
 import { shellExports } from './shell-quote.ts';
@@ -114,7 +115,7 @@ export async function startRunner(options: RunnerOptions, clock: Clock): Promise
       cwd: dir,
       detached: true,
       env: { PATH: process.env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
-      stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
+      stdio: await withoutInherited(['ignore', 'ignore', 'ignore', 'pipe', 'pipe']),
     },
   );
   let failure: SubletError | undefined;

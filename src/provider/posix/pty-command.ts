@@ -12,6 +12,7 @@ import { SubletError } from '../../core/errors.ts';
 import { LogWriter } from './command-log.ts';
 import { noteTimeout, writeExit, writeOwnRunner } from './command-record.ts';
 import { makeFifos } from './fifo-pool.ts';
+import { closingInherited } from './inherited-descriptors.ts';
 import type { LaunchLine } from './launch-line.ts';
 
 export interface PtySession {
@@ -38,7 +39,8 @@ export async function startPty(options: PtyOptions): Promise<PtySession> {
   await writeOwnRunner(dir);
   const line = await withInput(options.line, dir, clock);
   const { cols, rows } = options.size;
-  const terminal = spawn(line.file, [...line.args], {
+  const [file = '', ...args] = await closingInherited([line.file, ...line.args]);
+  const terminal = spawn(file, args, {
     cols,
     rows,
     encoding: null,

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
+import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
 import { type CgroupHost, joinCgroups, makeCgroups, removeCgroups } from './cgroup.ts';
 import { setupError } from './namespace-errors.ts';
 import { BASE_ENV, type Privileges } from './privileges.ts';
@@ -24,7 +25,7 @@ export async function makeBlank(
   cgroupHost: CgroupHost | undefined,
   name: string,
 ): Promise<Blank> {
-  const setup = new Setup(spawnSetup(privileges));
+  const setup = new Setup(await spawnSetup(privileges));
   const cgroups = cgroupHost === undefined ? [] : await makeCgroups(cgroupHost, name);
   try {
     const initPid = Number(await setup.line('p'));
@@ -44,7 +45,7 @@ export async function makeBlank(
   }
 }
 
-function spawnSetup(privileges: Privileges): ChildProcess {
+async function spawnSetup(privileges: Privileges): Promise<ChildProcess> {
   const [program = '', ...rest] = privileges.unshare;
   return spawn(
     program,
@@ -64,7 +65,7 @@ function spawnSetup(privileges: Privileges): ChildProcess {
       detached: true,
       cwd: '/',
       env: BASE_ENV,
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+      stdio: await withoutInherited(['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe']),
     },
   );
 }

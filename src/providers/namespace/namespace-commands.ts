@@ -15,6 +15,7 @@ import type {
 import { abortedError, SubletError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { BackgroundCommands } from '../../provider/posix/background-commands.ts';
+import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
 import type { LaunchLine, LaunchRequest } from '../../provider/posix/launch-line.ts';
 import {
   findTagged,
@@ -137,7 +138,7 @@ export class NamespaceCommands implements Commands {
         detached: true,
         cwd: '/',
         env: BASE_ENV,
-        stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
+        stdio: await withoutInherited(['ignore', 'ignore', 'pipe', 'ignore', 'pipe']),
       },
     );
     child.unref();
