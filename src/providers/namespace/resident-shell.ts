@@ -8,6 +8,8 @@ import type { Channel, SlotPipes } from './channel.ts';
 import { armedScript } from './command-script.ts';
 
 const MAX_SPARE = 8;
+/** Longer than any slot's name with what is said of it. */
+const MAX_STATUS_LINE = 512;
 
 export interface ArmedShell {
   readonly stdout: PipeReader;
@@ -152,8 +154,11 @@ export class ResidentShell {
       const [kind, name = '', code] = line.split(' ');
       const slot = this.#slots.get(name);
       if (kind === 'a') slot?.onArmed();
-      if (kind === 'x') this.#finish(name, { exitCode: Number(code), signal: undefined });
+      if (kind === 'x')
+        this.#finish(name, { exitCode: /^\d{1,3}$/u.test(code ?? '') ? Number(code) : null, signal: undefined });
     }
+    // The pipe is open to the agent too, and what it writes there must not pile up here.
+    if (this.#rest.length > MAX_STATUS_LINE) this.#rest = '';
   }
 
   #finish(name: string, exit: ProcessExit): void {
