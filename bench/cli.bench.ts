@@ -1,0 +1,23 @@
+/** The command line from a cold start: the built program, as it is installed. */
+import path from 'node:path';
+import { bareSpawn } from './bare-spawn.ts';
+import type { Figure } from './figure.ts';
+import { compare } from './measure.ts';
+import { withScratchHome } from './scratch-home.ts';
+
+const MAIN = path.resolve(import.meta.dirname, '../dist/cli/main.js');
+const ROUNDS = 30;
+
+export async function measure(): Promise<readonly Figure[]> {
+  return withScratchHome(async (home) => {
+    const env = { PATH: process.env['PATH'], SUBLET_HOME: home };
+    const times = await compare({
+      ours: () => bareSpawn([process.execPath, MAIN, 'run', '--', 'true'], env),
+      raw: () => bareSpawn([process.execPath, '-e', '0'], env),
+      rounds: ROUNDS,
+    });
+    return [
+      { name: 'sublet run -- true', unit: 'ms', ...times, against: 'node -e 0', target: { of: 'ratio', atMost: 2.5 } },
+    ];
+  });
+}
