@@ -59,6 +59,8 @@ export interface Shell extends AsyncDisposable {
 /** What the caller must know about a session besides its sandbox: typed, so that an agent can be told. */
 export type SessionNotice =
   | { readonly type: 'replaced'; readonly at: number; readonly lostSandboxId: SandboxId; readonly message: string }
+  /** It was found without processes: files are kept, what ran is gone. */
+  | { readonly type: 'restarted'; readonly at: number; readonly message: string }
   | { readonly type: 'network-tightened'; readonly at: number; readonly level: NetworkLevel; readonly message: string };
 
 /** A conversation's sandbox. Disposing lets go of it; it does not destroy the sandbox. */

@@ -11,7 +11,14 @@ import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
 import { markLost } from './mark-lost.ts';
 import { readySandbox } from './ready-sandbox.ts';
 import { recreateTighter } from './recreate-tighter.ts';
-import { assertSameSandbox, envFor, replacedNotice, tighterThanAskedNotice, wantedAgain } from './session-wants.ts';
+import {
+  assertSameSandbox,
+  envFor,
+  replacedNotice,
+  restartedNotice,
+  tighterThanAskedNotice,
+  wantedAgain,
+} from './session-wants.ts';
 
 export interface SessionRequest {
   readonly key: SessionKey;
@@ -119,8 +126,10 @@ async function reuse(engine: Engine, request: SessionRequest, bound: BoundSessio
   switch (readiness.status) {
     case 'ready': {
       engine.count(sandbox.kind, 'reused');
-      const notice = tighterThanAskedNotice(request.options, bound, engine.now());
-      return { session, live: readiness.live, created: false, notices: notice === undefined ? [] : [notice] };
+      const restarted = readiness.restarted === true ? restartedNotice(sandbox, engine.now()) : undefined;
+      const tighter = tighterThanAskedNotice(request.options, bound, engine.now());
+      const notices = [restarted, tighter].filter((notice) => notice !== undefined);
+      return { session, live: readiness.live, created: false, notices };
     }
     case 'changed':
       return undefined;

@@ -12,7 +12,8 @@ import { wakeSandbox } from './move-sandbox.ts';
 import { callProvider } from './provider-call.ts';
 
 export type Readiness =
-  | { readonly status: 'ready'; readonly live: LiveSandbox }
+  /** `restarted`: the provider had it without processes although nobody of ours stopped it. */
+  | { readonly status: 'ready'; readonly live: LiveSandbox; readonly restarted?: boolean }
   /** The provider says it is gone. */
   | { readonly status: 'lost' }
   /** Its network is weaker than its row allows and cannot be cut in place. It was not woken. */
@@ -72,13 +73,22 @@ async function attachAfresh(engine: Engine, record: SandboxRecord, options: Read
   if (record.state === 'running' && record.ownerId !== engine.ownerId) live.takenFrom = record.ownerId;
   live.network = network;
   engine.lives.set(live.id, live);
+  const restarted = found.state === 'stopped' && record.state !== 'stopped';
+  if (restarted) await recordRestart(engine, running);
   if (isHealthKnown(live, engine.now()) || (await checkHealth(engine, live, options.signal)))
-    return { status: 'ready', live };
+    return { status: 'ready', live, restarted };
   live.isDoubted = true;
   throw new SubletError('PROVIDER_UNAVAILABLE', `Sandbox ${record.id} is there but does not answer.`, {
     details: { sandboxId: record.id, provider: record.provider },
     hint: `Try again, or give it up with: sublet rm ${record.id}`,
   });
+}
+
+async function recordRestart(engine: Engine, { id, sessionKey }: SandboxRecord): Promise<void> {
+  const cause = 'its processes had ended; its files are kept';
+  await engine.ports.store.appendEvents([
+    { at: engine.now(), type: 'sandbox.started', sandboxId: id, sessionKey, ownerId: engine.ownerId, cause },
+  ]);
 }
 
 function attach(

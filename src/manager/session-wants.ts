@@ -85,6 +85,14 @@ export function replacedNotice(old: SandboxRecord, replacement: SandboxId, at: n
   };
 }
 
+export function restartedNotice({ id }: SandboxRecord, at: number): SessionNotice {
+  return {
+    type: 'restarted',
+    at,
+    message: `Sandbox ${id} was found without processes and was started again. Its files are kept; what ran in it is gone.`,
+  };
+}
+
 export function tighterThanAskedNotice(
   options: SandboxOptions,
   { session }: BoundSession,
