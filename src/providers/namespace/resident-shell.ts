@@ -70,7 +70,11 @@ export class ResidentShell {
 
   /** Arms one shell more ahead of use. */
   warm(): void {
-    if (this.#isOpen && this.#spare.length < this.#spareTarget) this.#spare.push(this.#arm());
+    if (!this.#isOpen || this.#spare.length >= this.#spareTarget) return;
+    const spare = this.#arm();
+    // Nobody may be waiting for it when the agent kills it: whoever takes it is told.
+    spare.catch(() => undefined);
+    this.#spare.push(spare);
   }
 
   async take(): Promise<ArmedShell> {
