@@ -1,17 +1,14 @@
 /** The composition root: the one place that puts store, configuration, providers and manager together. */
-import { randomUUID } from 'node:crypto';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
-import { hostname, uptime } from 'node:os';
-import { join } from 'node:path';
+import { readIdentity } from './cli/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
-import { ensureHome, homePaths, type Environment, type HomePaths } from './config/home.ts';
+import { ensureHome, homePaths, type Environment } from './config/home.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
 import type { Clock } from './core/clock.ts';
 import { SubletError, toSubletError } from './core/errors.ts';
+import { LABEL } from './core/spec.ts';
 import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
 import type { Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
-import type { OwnerRecord } from './store/records.ts';
 import type { Store } from './store/store.ts';
 import { silentLog, type Log } from './telemetry/log.ts';
 
@@ -117,6 +114,7 @@ export async function* runConformance(
   signal: AbortSignal,
 ): AsyncGenerator<ConformanceResult, void, void> {
   const { clock } = installation;
+  const startedAt = clock.now();
   const contract = await import('./testing/provider-contract.ts');
   const secondProvider = (): Promise<SandboxProvider> => openProvider(installation, id, id);
   const provider = await secondProvider();
@@ -141,7 +139,17 @@ export async function* runConformance(
       );
     }
   } finally {
+    await destroyLeftovers(provider, startedAt);
     await provider.close();
+  }
+}
+
+/** A case that never ended did not clean up either. Only what the contract made since, by its label. */
+async function destroyLeftovers(provider: SandboxProvider, startedAt: number): Promise<void> {
+  const signal = AbortSignal.timeout(CASE_TIMEOUT_MS);
+  for await (const { ref, labels, createdAt } of provider.list({}, signal)) {
+    const isOurs = labels[LABEL.installation]?.startsWith('contract-') === true;
+    if (isOurs && createdAt !== undefined && createdAt >= startedAt) await provider.destroy(ref, signal);
   }
 }
 
@@ -249,50 +257,4 @@ async function closeAll(opened: ReadonlyMap<string, Promise<SandboxProvider>>, s
     providers.map(async (each) => (each.status === 'fulfilled' ? each.value.close() : undefined)),
   );
   await store.close();
-}
-
-// Enough for another process on this machine to tell whether this one still lives.
-async function readIdentity(
-  home: HomePaths,
-): Promise<Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pid' | 'pidStartedAt'>> {
-  const [hostId, bootId, pidStartedAt] = await Promise.all([readHostId(home), readBootId(), readStartTime()]);
-  return { hostId, hostName: hostname(), bootId, pid: process.pid, pidStartedAt };
-}
-
-// Containers often have no machine id, or an empty one: then the home has one of its own.
-async function readHostId(home: HomePaths): Promise<string> {
-  const machineId = await readText('/etc/machine-id');
-  if (machineId) return machineId;
-  const file = join(home.home, 'host-id');
-  return (await readText(file)) || makeHostId(home, file);
-}
-
-// A link fails when the name is taken, so that of several first processes all read what one wrote.
-async function makeHostId(home: HomePaths, file: string): Promise<string> {
-  await ensureHome(home);
-  const made = randomUUID();
-  const draft = `${file}.${made}`;
-  await writeFile(draft, `${made}\n`, { mode: 0o600 });
-  await link(draft, file).catch(() => undefined);
-  await rm(draft, { force: true });
-  return (await readText(file)) || made;
-}
-
-async function readBootId(): Promise<string> {
-  const bootId = await readText('/proc/sys/kernel/random/boot_id');
-  return bootId || `boot-${Math.round((Date.now() - uptime() * 1_000) / 60_000)}`;
-}
-
-// The 22nd field; the second, the command's name in parentheses, may hold spaces and parentheses itself.
-async function readStartTime(): Promise<number> {
-  const stat = await readText('/proc/self/stat');
-  const ticks = Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
-  return Number.isSafeInteger(ticks) && ticks > 0 ? ticks : Math.round(Date.now() - process.uptime() * 1_000);
-}
-
-async function readText(file: string): Promise<string | undefined> {
-  return readFile(file, 'utf8').then(
-    (text) => text.trim(),
-    () => undefined,
-  );
 }
