@@ -18,6 +18,8 @@ export interface BuildHost {
   readonly stock: PipeStock;
   /** Who owns the disk, where that is not this process's user. */
   readonly diskOwner: number | undefined;
+  /** The agent's id in the outer user namespace. */
+  readonly outerUid: number;
   readonly cgroups: CgroupHost | undefined;
   readonly mountInfo: string;
 }
@@ -45,6 +47,7 @@ export async function buildSandbox(
     volumeDir,
     mounts: record.mounts,
     diskBytes: record.limits.diskBytes,
+    diskUid: host.outerUid,
     resolvConf,
     lockedFlags: lockedFlagsFrom(host.mountInfo),
   });

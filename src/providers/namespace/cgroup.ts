@@ -1,6 +1,6 @@
 /** Control groups, version 1 and 2, where this process may write them. */
 import { randomUUID } from 'node:crypto';
-import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
 
@@ -73,27 +73,25 @@ export async function removeCgroups(dirs: readonly string[]): Promise<void> {
   for (const dir of dirs) await removeGroup(dir);
 }
 
-/** A group's name begins with its maker's pid. */
+/** Two managers may see different pids for the same process, so a pid alone would not keep their groups apart. */
 export function cgroupName(): string {
   return `${process.pid}-${randomUUID().slice(0, 8)}`;
 }
 
-/** Removes empty groups whose maker is gone: a process that was killed leaves its own behind. */
+/** A group this old that nobody has joined, or that all have left, is nobody's: its maker was killed. */
+const ABANDONED_MS = 60_000;
+
+/** Removes empty groups that were left behind. One that holds a process refuses. */
 export async function sweepCgroups(host: CgroupHost): Promise<void> {
   for (const root of new Set(Object.values(host.roots))) {
-    const names = await readdir(join(root, GROUP)).catch(() => []);
-    for (const name of names) {
-      const pid = /^(\d+)-/u.exec(name)?.[1];
-      if (
-        pid === undefined ||
-        (await access(`/proc/${pid}`).then(
-          () => true,
-          () => false,
-        ))
-      )
-        continue;
-      // One that still holds a sandbox's processes refuses.
-      await rmdir(join(root, GROUP, name)).catch(() => undefined);
+    const names = await readdir(join(root, GROUP), { withFileTypes: true }).catch(() => []);
+    for (const entry of names.filter((each) => each.isDirectory())) {
+      const dir = join(root, GROUP, entry.name);
+      const madeAt = await stat(dir).then(
+        (info) => info.mtimeMs,
+        () => Date.now(),
+      );
+      if (Date.now() - madeAt > ABANDONED_MS) await rmdir(dir).catch(() => undefined);
     }
   }
 }

@@ -15,6 +15,8 @@ export interface MountPlan {
   readonly mounts: readonly Mount[];
   /** Keeps the disk in memory, at most this large. */
   readonly diskBytes: number | undefined;
+  /** Who owns a disk in memory, as the outer user namespace counts ids. */
+  readonly diskUid: number;
   readonly resolvConf: string | undefined;
   /** Flags the host has set on the file system that holds a path, which a user namespace may not clear. */
   lockedFlags(path: string): readonly string[];
@@ -38,28 +40,23 @@ export function mountTable(plan: MountPlan): string {
   add('shm', '/dev/shm', 'tmpfs', ['nosuid', 'nodev', 'mode=1777', 'size=256m']);
   bind(plan.channelDir, `${CHANNEL_DIR}/channel`, ['ro', 'noexec']);
   if (plan.diskBytes === undefined) for (const dir of DISK_DIRS) bind(`${plan.diskDir}/${dir.name}`, dir.target, []);
-  else addMemoryDisk(add, plan.diskBytes);
+  else addMemoryDisk(add, plan.diskBytes, plan.diskUid);
   if (plan.volumeDir !== undefined) bind(plan.volumeDir, WORKDIR, []);
   if (plan.resolvConf !== undefined && plan.image.isHost) bind(plan.resolvConf, '/etc/resolv.conf', ['ro']);
   for (const mount of plan.mounts) bind(mount.source, mount.target, mount.readOnly === false ? [] : ['ro']);
   return `${lines.join('\n')}\n`;
 }
 
-/** The working directory gets nearly all of the room; the rest is what programs scribble in. */
+/** Shares of one limit: three quarters for the work, an eighth each for the home and what programs scribble in /tmp. */
 function addMemoryDisk(
   add: (source: string, target: string, type: string, options: readonly string[]) => void,
   bytes: number,
+  owner: number,
 ): void {
-  for (const dir of DISK_DIRS) {
-    const share = dir.target === WORKDIR ? bytes : Math.ceil(bytes / 4);
-    add(dir.name, dir.target, 'tmpfs', [
-      'nosuid',
-      'nodev',
-      `mode=${dir.mode.toString(8)}`,
-      `size=${share}`,
-      'uid=1000',
-      'gid=1000',
-    ]);
+  for (const { name, target, mode } of DISK_DIRS) {
+    const size = Math.floor(bytes * (target === WORKDIR ? 0.75 : 0.125));
+    const options = [`mode=${mode.toString(8)}`, `size=${size}`, `uid=${owner}`, `gid=${owner}`];
+    add(name, target, 'tmpfs', ['nosuid', 'nodev', ...options]);
   }
 }
 

@@ -9,8 +9,7 @@ const STEPS: Readonly<Record<number, string>> = {
   95: 'making the pipes',
 };
 
-export const ALTERNATIVES =
-  'Run `sublet doctor` for what this machine allows, or use another provider: --sandbox docker.';
+export const ALTERNATIVES = 'Run `sublet doctor` for what this machine allows; `sublet providers` lists the others.';
 
 export function setupError(exitCode: number | null, messages: string): SubletError {
   const said = messages.trim();

@@ -6,12 +6,16 @@ import { JOIN } from './scripts.ts';
 
 const NAMESPACES = ['--mount', '--propagation', 'slave', '--pid', '--fork', '--net', '--ipc', '--uts', '--cgroup'];
 
+const WITHOUT_PRIVILEGES = ['setpriv', '--no-new-privs', '--inh-caps=-all'];
+
 export interface Privileges {
   readonly isRoot: boolean;
   /** Who owns the files of a sandbox's disk on the host. */
   readonly diskOwner: number | undefined;
   /** Makes the outer namespaces and runs the rest of the line as their root. */
   readonly unshare: readonly string[];
+  /** The agent's id as the outer root counts it. */
+  readonly outerUid: number;
   /** Ids the host must map before the outer root is one; none where `unshare` maps its own. */
   readonly idMap: string | undefined;
   /** User namespaces that `drop` itself makes. The agent may make none: in one of its own it would hold capabilities. */
@@ -23,10 +27,21 @@ export interface Privileges {
 const ROOT: Privileges = {
   isRoot: true,
   diskOwner: HOST_UID,
-  unshare: ['setpriv', '--no-new-privs', 'unshare', '--user', '--keep-caps', ...NAMESPACES],
+  unshare: ['unshare', '--user', '--keep-caps', ...NAMESPACES],
+  outerUid: INNER_UID,
   idMap: `0 0 1\n${INNER_UID} ${HOST_UID} 1\n`,
   innerUserNamespaces: 0,
-  drop: ['unshare', '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--root=.', `--wd=${WORKDIR}`],
+  // The capabilities that were kept across the start are inheritable: those go first, the others with the ids.
+  drop: [
+    ...WITHOUT_PRIVILEGES,
+    'unshare',
+    '--setgid',
+    `${INNER_UID}`,
+    '--setuid',
+    `${INNER_UID}`,
+    '--root=.',
+    `--wd=${WORKDIR}`,
+  ],
 };
 
 /** One user namespace holds the mounts, a second one inside it the agent: it has no rights over the first. */
@@ -34,6 +49,7 @@ const USER: Privileges = {
   isRoot: false,
   diskOwner: undefined,
   unshare: ['setpriv', '--no-new-privs', 'unshare', '--map-root-user', ...NAMESPACES],
+  outerUid: 0,
   idMap: undefined,
   innerUserNamespaces: 1,
   drop: ['unshare', `--map-user=${INNER_UID}`, `--map-group=${INNER_UID}`, '--root=.', `--wd=${WORKDIR}`],

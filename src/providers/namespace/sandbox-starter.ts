@@ -92,6 +92,7 @@ export class SandboxStarter {
     const [mountInfo = '', own = ''] = await Promise.all(files);
     const cgroups = await findCgroupHost(mountInfo, own);
     if (cgroups !== undefined) void sweepCgroups(cgroups);
-    return { stateDir, stock, diskOwner: privileges.diskOwner, cgroups, mountInfo };
+    const { diskOwner, outerUid } = privileges;
+    return { stateDir, stock, diskOwner, outerUid, cgroups, mountInfo };
   }
 }

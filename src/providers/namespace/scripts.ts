@@ -54,11 +54,11 @@ echo c >&4
 keep=$1
 set -- first
 ( ${RESIDENT.trim()} ) 3<&- &
+[ "$keep" = owned ] || exec 3<&- 6<>/run/sublet/channel/keep
 exec 2>/dev/null 4>&-
 wait $!
 if [ "$keep" = owned ]; then until cat <&3 >/dev/null; do :; done; exit 0; fi
-exec 3<&-
-while :; do cat <>/run/sublet/channel/keep >/dev/null; done
+while :; do cat <&6 >/dev/null; done
 `;
 
 /** An armed shell: it has its streams, waits for one script, becomes it. */
