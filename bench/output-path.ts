@@ -22,7 +22,7 @@ process.send?.(
         return growth((bytes) => take(session, outputPath, bytes));
       }),
 );
-process.disconnect();
+process.disconnect?.();
 
 async function growth(takeOutput: (bytes: number) => Promise<number>): Promise<number> {
   await takeExactly(takeOutput, WARM_UP_BYTES);

@@ -1,6 +1,6 @@
 /** Rows for measurements on a store: sessions with a running sandbox. */
 import { DEFAULT_POLICY } from 'sublet';
-import { openSqliteStore } from 'sublet/stores/sqlite';
+import type { openSqliteStore } from 'sublet/stores/sqlite';
 
 export type Store = Awaited<ReturnType<typeof openSqliteStore>>;
 type NewSession = Parameters<Store['claimSession']>[0];

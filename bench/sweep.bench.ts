@@ -4,6 +4,8 @@ import { openSqliteStore } from 'sublet/stores/sqlite';
 import type { Figure } from './figure.ts';
 import { compare } from './measure.ts';
 import { PROVIDER, standingClock, withMemorySandboxes, type MemorySandboxes } from './memory-sandboxes.ts';
+import { multiplySessions } from './multiply-rows.ts';
+import { withDatabase } from './raw-sqlite.ts';
 import { seedSession, type Store } from './rows.ts';
 
 const FEW = 1_000;
@@ -23,7 +25,8 @@ async function sweepBoth(few: MemorySandboxes, many: MemorySandboxes): Promise<r
   let made = 0;
   try {
     await seedMany(fewStore, FEW);
-    await seedMany(manyStore, MANY);
+    await seedMany(manyStore, FEW);
+    await withDatabase(path.join(many.home, 'sublet.db'), async (database) => multiplySessions(database, MANY / FEW));
     const { ours, raw } = await compare({
       prepare: async () => {
         for (let number = 0; number < DUE; number++, made++) {
