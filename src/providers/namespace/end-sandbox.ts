@@ -13,6 +13,8 @@ const GIVE_UP_MS = 10_000;
 export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | undefined, setup?: Setup): Promise<void> {
   const { init, holder } = record;
   if (init !== undefined && (await isSameProcess(init))) {
+    // Without a freezer whoever waits outside for a process is stopped with it, and would never collect it.
+    if (record.paused && cgroups === undefined) await thaw(cgroups, record);
     // The kernel ends every process of a PID namespace with its first one.
     process.kill(init.pid, 'SIGKILL');
     if (record.paused) await thaw(cgroups, record);

@@ -26,7 +26,7 @@ export async function freeze(host: CgroupHost | undefined, record: SandboxRecord
 
 export async function thaw(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   const group = await freezerGroup(host, record);
-  if (group === undefined) return signalAll(record, 'SIGCONT');
+  if (group === undefined) return wakeAll(record);
   await writeFile(
     join(group, host?.version === 1 ? 'freezer.state' : 'cgroup.freeze'),
     host?.version === 1 ? 'THAWED' : '0',
@@ -94,8 +94,17 @@ async function stopAll(record: SandboxRecord): Promise<void> {
   }
 }
 
-async function signalAll(record: SandboxRecord, signal: 'SIGCONT'): Promise<void> {
-  for (const pid of await processesOf(record)) send(pid, signal);
+/** A program that entered from outside stops with its child, and nobody inside can wake it. */
+async function wakeAll(record: SandboxRecord): Promise<void> {
+  const inside = await processesOf(record);
+  const parents = await Promise.all(inside.map(parentOf));
+  for (const pid of new Set([...parents, ...inside])) if (pid !== undefined && pid > 1) send(pid, 'SIGCONT');
+}
+
+async function parentOf(pid: number): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  return Number.isInteger(parent) ? parent : undefined;
 }
 
 function send(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
