@@ -16,7 +16,7 @@ read -r pid _ </proc/self/stat
 echo "p $pid" >&4
 read -r go <&3 || exit 0
 ip link set lo up 2>/dev/null &
-echo sandbox >/proc/sys/kernel/hostname
+{ echo sandbox >/proc/sys/kernel/hostname || hostname sandbox; } 2>/dev/null &
 echo "b" >&4
 { IFS= read -r table && IFS= read -r root && IFS= read -r limits && IFS= read -r life; } <&3 || exit 0
 mount -n -c -a -T "$table" || exit 90
