@@ -4,7 +4,7 @@ import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
 import { limitScript } from './limits.ts';
-import { lockedFlagsFrom, mountTable } from './mount-table.ts';
+import { lockedFlagsFrom, mountsBelowFrom, mountTable } from './mount-table.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { removeTree } from './remove-tree.ts';
 import type { RootCache } from './root-cache.ts';
@@ -47,9 +47,11 @@ export async function buildSandbox(
     volumeDir,
     mounts: record.mounts,
     diskBytes: record.limits.diskBytes,
+    memoryBytes: record.limits.memoryBytes,
     diskUid: host.outerUid,
     resolvConf,
     lockedFlags: lockedFlagsFrom(host.mountInfo),
+    mountsBelow: mountsBelowFrom(host.mountInfo),
   });
   await writeFile(paths.mountTable, table);
   return {

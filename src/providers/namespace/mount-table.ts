@@ -17,10 +17,16 @@ export interface MountPlan {
   readonly diskBytes: number | undefined;
   /** Who owns a disk in memory, as the outer user namespace counts ids. */
   readonly diskUid: number;
+  /** What the sandbox may use of memory, which its shared memory must not exceed. */
+  readonly memoryBytes: number | undefined;
   readonly resolvConf: string | undefined;
   /** Flags the host has set on the file system that holds a path, which a user namespace may not clear. */
   lockedFlags(path: string): readonly string[];
+  /** What is mounted below a path, upper before lower. */
+  mountsBelow(path: string): readonly string[];
 }
+
+const SHM_BYTES = 256 * 1024 * 1024;
 
 export function mountTable(plan: MountPlan): string {
   const { root } = plan;
@@ -30,20 +36,34 @@ export function mountTable(plan: MountPlan): string {
   };
   const bind = (source: string, target: string, options: readonly string[]): void =>
     add(source, target, 'none', ['rbind', 'nosuid', 'nodev', ...options, ...plan.lockedFlags(source)]);
+  // The flags of a bind hold for its top only: what is mounted below is covered by a read-only view of itself.
+  const bindReadOnly = (source: string, target: string): void => {
+    for (const path of [source, ...plan.mountsBelow(source)]) bind(path, target + path.slice(source.length), ['ro']);
+  };
 
   bind(root, '', ['ro']);
-  for (const entry of plan.image.entries) if (entry.kind === 'bind') bind(entry.source, `/${entry.name}`, ['ro']);
+  for (const entry of plan.image.entries) if (entry.kind === 'bind') bindReadOnly(entry.source, `/${entry.name}`);
   add('proc', '/proc', 'proc', ['nosuid', 'nodev', 'noexec']);
+  // An ordinary user's sandbox has the id that owns its IPC namespace, and with it the settings there.
+  add(`${root}/proc/sys`, '/proc/sys', 'none', ['bind', 'ro', 'nosuid', 'nodev', 'noexec']);
   for (const name of DEVICES)
     add(`/dev/${name}`, `/dev/${name}`, 'none', ['bind', 'nosuid', 'noexec', ...plan.lockedFlags('/dev')]);
   add('devpts', '/dev/pts', 'devpts', ['newinstance', 'ptmxmode=0666', 'mode=620', 'nosuid', 'noexec']);
-  add('shm', '/dev/shm', 'tmpfs', ['nosuid', 'nodev', 'mode=1777', 'size=256m']);
+  add('shm', '/dev/shm', 'tmpfs', [
+    'nosuid',
+    'nodev',
+    'mode=1777',
+    `size=${Math.min(SHM_BYTES, Math.ceil((plan.memoryBytes ?? Infinity) / 2))}`,
+  ]);
   bind(plan.channelDir, `${CHANNEL_DIR}/channel`, ['ro', 'noexec']);
   if (plan.diskBytes === undefined) for (const dir of DISK_DIRS) bind(`${plan.diskDir}/${dir.name}`, dir.target, []);
   else addMemoryDisk(add, plan.diskBytes, plan.diskUid);
   if (plan.volumeDir !== undefined) bind(plan.volumeDir, WORKDIR, []);
   if (plan.resolvConf !== undefined && plan.image.isHost) bind(plan.resolvConf, '/etc/resolv.conf', ['ro']);
-  for (const mount of plan.mounts) bind(mount.source, mount.target, mount.readOnly === false ? [] : ['ro']);
+  for (const { source, target, readOnly } of plan.mounts) {
+    if (readOnly === false) bind(source, target, []);
+    else bindReadOnly(source, target);
+  }
   return `${lines.join('\n')}\n`;
 }
 
@@ -71,23 +91,39 @@ const LOCKABLE = new Set(['nosuid', 'nodev', 'noexec', 'noatime', 'nodiratime', 
 
 /** Reads /proc/self/mountinfo once and answers which locked flags hold at a path. */
 export function lockedFlagsFrom(mountInfo: string): (path: string) => readonly string[] {
-  const mounts = mountInfo
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => line.split(' '))
-    .map((fields) => ({
-      point: unescapeOctal(fields[4] ?? '/'),
-      flags: (fields[5] ?? '').split(',').filter((flag) => LOCKABLE.has(flag)),
-    }));
+  const mounts = parseMountInfo(mountInfo);
   return (path) => {
     let best = { point: '', flags: [] as readonly string[] };
     for (const mount of mounts) {
-      const isAbove = path === mount.point || mount.point === '/' || path.startsWith(`${mount.point}/`);
+      const isAbove = path === mount.point || isBelow(path, mount.point);
       // Later entries cover earlier ones at the same point.
       if (isAbove && mount.point.length >= best.point.length) best = mount;
     }
     return best.flags;
   };
+}
+
+/** Reads the same text and answers which mount points lie below a path. */
+export function mountsBelowFrom(mountInfo: string): (path: string) => readonly string[] {
+  const points = [...new Set(parseMountInfo(mountInfo).map((mount) => mount.point))];
+  return (path) => points.filter((point) => isBelow(point, path)).sort((a, b) => a.length - b.length);
+}
+
+function isBelow(path: string, above: string): boolean {
+  return path !== above && path.startsWith(above === '/' ? '/' : `${above}/`);
+}
+
+interface HostMount {
+  readonly point: string;
+  readonly flags: readonly string[];
+}
+
+function parseMountInfo(text: string): readonly HostMount[] {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => {
+    const [, , , , point = '/', flags = ''] = line.split(' ');
+    return { point: unescapeOctal(point), flags: flags.split(',').filter((flag) => LOCKABLE.has(flag)) };
+  });
 }
 
 function unescapeOctal(text: string): string {
