@@ -33,14 +33,19 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
     builtins: ['node:assert', 'node:assert/strict', 'node:crypto', 'node:fs/promises', 'node:os', 'node:path'],
   },
   cli: {
-    imports: ['core', 'config', 'telemetry', 'open.ts'],
+    imports: ['core', 'config', 'telemetry', 'open.ts', 'conformance.ts'],
     builtins: 'all',
-    npm: ['commander', '@clack/prompts', 'picocolors', 'string-width'],
+    npm: ['@clack/prompts', 'string-width'],
   },
 };
 
 /** They alone put the parts together, so they may see everything. */
-export const COMPOSITION_ROOTS: readonly string[] = ['open.ts', 'index.ts', 'providers/registry.gen.ts'];
+export const COMPOSITION_ROOTS: readonly string[] = [
+  'open.ts',
+  'conformance.ts',
+  'index.ts',
+  'providers/registry.gen.ts',
+];
 
 /** Folders whose direct children are adapters that must not know each other. */
 const ADAPTER_FOLDERS: readonly string[] = ['providers', 'stores'];

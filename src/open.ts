@@ -1,11 +1,11 @@
 /** The composition root: the one place that puts store, configuration, providers and manager together. */
-import { readIdentity } from './cli/process-identity.ts';
+import { readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
 import { ensureHome, homePaths, type Environment } from './config/home.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
 import type { Clock } from './core/clock.ts';
-import { SubletError, toSubletError } from './core/errors.ts';
-import { LABEL } from './core/spec.ts';
+import { systemClock } from './core/system-clock.ts';
+import { SubletError } from './core/errors.ts';
 import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
 import type { Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
@@ -100,77 +100,6 @@ export function openInstallation(options: OpenOptions = {}): Installation {
   return installation;
 }
 
-export interface ConformanceResult {
-  readonly name: string;
-  readonly status: 'passed' | 'failed' | 'skipped';
-  /** Why it failed or does not apply. */
-  readonly reason?: string | undefined;
-}
-
-/** The provider contract, case by case, on a provider of this machine. What a case makes is destroyed after it. */
-export async function* runConformance(
-  installation: Installation,
-  id: string,
-  signal: AbortSignal,
-): AsyncGenerator<ConformanceResult, void, void> {
-  const { clock } = installation;
-  const startedAt = clock.now();
-  const contract = await import('./testing/provider-contract.ts');
-  const secondProvider = (): Promise<SandboxProvider> => openProvider(installation, id, id);
-  const provider = await secondProvider();
-  try {
-    for (const testCase of contract.providerContract) {
-      signal.throwIfAborted();
-      const { name } = testCase;
-      const missing = contract.missingCapabilities(testCase, provider);
-      if (missing.length > 0) {
-        yield { name, status: 'skipped', reason: `not claimed: ${missing.join(', ')}` };
-        continue;
-      }
-      yield await within(clock, signal, (limited) =>
-        contract.runProviderCase(testCase, { provider, signal: limited, secondProvider }),
-      ).then(
-        (): ConformanceResult => ({ name, status: 'passed' }),
-        (cause: unknown): ConformanceResult => ({
-          name,
-          status: 'failed',
-          reason: toSubletError(cause, 'INTERNAL').message,
-        }),
-      );
-    }
-  } finally {
-    await destroyLeftovers(provider, startedAt);
-    await provider.close();
-  }
-}
-
-/** A case that never ended did not clean up either. Only what the contract made since, by its label. */
-async function destroyLeftovers(provider: SandboxProvider, startedAt: number): Promise<void> {
-  const signal = AbortSignal.timeout(CASE_TIMEOUT_MS);
-  for await (const { ref, labels, createdAt } of provider.list({}, signal)) {
-    const isOurs = labels[LABEL.installation]?.startsWith('contract-') === true;
-    if (isOurs && createdAt !== undefined && createdAt >= startedAt) await provider.destroy(ref, signal);
-  }
-}
-
-const CASE_TIMEOUT_MS = 60_000;
-
-/** A provider that does not even heed the signal fails the case all the same. */
-async function within(clock: Clock, outer: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-  const limit = new AbortController();
-  const signal = AbortSignal.any([outer, limit.signal]);
-  const stopped = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
-  const seconds = CASE_TIMEOUT_MS / 1_000;
-  const cancel = clock.schedule(CASE_TIMEOUT_MS, () => limit.abort(new Error(`not over after ${seconds} seconds`)));
-  try {
-    await Promise.race([work(signal), stopped]);
-  } finally {
-    cancel();
-  }
-}
-
 /** The first choice when nobody names a sandbox. It is not probed here: a create that fails says why. */
 export function automaticProvider(platform: NodeJS.Platform): string {
   if (platform === 'linux') return 'namespace';
@@ -188,18 +117,6 @@ export function automaticProvider(platform: NodeJS.Platform): string {
 
 const PLATFORM_NAMES: Readonly<Record<string, string>> = { darwin: 'macOS', win32: 'Windows' };
 
-// setTimeout takes no more than this and would fire at once.
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback, { ref = true } = {}) {
-    const timer = setTimeout(callback, Math.min(ms, MAX_TIMEOUT_MS));
-    if (!ref) timer.unref();
-    return () => clearTimeout(timer);
-  },
-};
-
 async function openStore(store: 'sqlite' | 'memory' | Store, config: Config): Promise<Store> {
   if (store === 'memory') return (await import('./stores/memory/index.ts')).createMemoryStore();
   if (store !== 'sqlite') return store;
@@ -214,7 +131,7 @@ async function resolve(
 ): ReturnType<Config['resolve']> {
   const resolved = await installation.config.resolve(wanted, facts);
   if (resolved.image === undefined) return resolved;
-  const { resolveImage } = await import('./cli/images.ts');
+  const { resolveImage } = await import('./config/images.ts');
   return { ...resolved, image: await resolveImage(installation.config.home, resolved.image) };
 }
 
@@ -226,7 +143,8 @@ async function loadProvider(loaders: typeof PROVIDERS, id: string): Promise<Prov
   });
 }
 
-async function openProvider(installation: Installation, id: string, profile: string): Promise<SandboxProvider> {
+/** A new instance for a profile. The caller closes it. */
+export async function openProvider(installation: Installation, id: string, profile: string): Promise<SandboxProvider> {
   const [module, context] = await Promise.all([installation.module(id), providerContext(installation, id, profile)]);
   return module.open(context);
 }

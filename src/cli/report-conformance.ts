@@ -1,6 +1,7 @@
 /** The provider contract, case by case, as `sublet doctor --conformance` shows it. */
-import type { ConformanceResult, Installation } from '../open.ts';
-import { runConformance } from '../open.ts';
+import type { ConformanceResult } from '../conformance.ts';
+import type { Installation } from '../open.ts';
+import { runConformance } from '../conformance.ts';
 import type { CommandContext } from './command.ts';
 import { startProgress } from './progress.ts';
 import { createColours, type Colour } from './render/colours.ts';

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'vitest';
 import type { Sublet } from '../core/api.ts';
-import type { Clock } from '../core/clock.ts';
+import { systemClock } from '../core/system-clock.ts';
 import type { SandboxProvider } from '../provider/provider.ts';
 import { provider as local } from '../providers/local/index.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
@@ -14,18 +14,10 @@ import { FAULTY_CAPABILITIES, FaultyWorld, createFaultyPorts, managerContract } 
 import { createManager } from './create-manager.ts';
 import type { ManagerPorts } from './ports.ts';
 
-const clock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
 // The provider in memory has a shell of a dozen words.
 describe.each(casesFor(FAULTY_CAPABILITIES))('over the provider in memory', (testCase) => {
   it(testCase.name, async () => {
-    const world = new FaultyWorld(clock);
+    const world = new FaultyWorld(systemClock);
     const store = createMemoryStore();
     await runCase(testCase, async () => createFaultyPorts(world, store));
   });
@@ -40,9 +32,15 @@ describe.runIf(process.platform === 'linux').each(casesFor([...local.capabilitie
       const providers: SandboxProvider[] = [];
       try {
         await runCase(testCase, async () => {
-          const provider = await local.open({ stateDir, clock, log: silentLog, options: {}, secret: () => undefined });
+          const provider = await local.open({
+            stateDir,
+            clock: systemClock,
+            log: silentLog,
+            options: {},
+            secret: () => undefined,
+          });
           providers.push(provider);
-          const ports = createFaultyPorts(new FaultyWorld(clock), store, { id: 'local' });
+          const ports = createFaultyPorts(new FaultyWorld(systemClock), store, { id: 'local' });
           return { ...ports, provider: async () => provider };
         });
       } finally {

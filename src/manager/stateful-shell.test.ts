@@ -7,17 +7,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Shell } from '../core/api.ts';
-import type { Clock } from '../core/clock.ts';
+import { systemClock } from '../core/system-clock.ts';
 import type { Commands, OutputStream, RunningCommand, StartOptions } from '../core/commands.ts';
 import { openShell } from './stateful-shell.ts';
-
-const clock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 let directory: string;
 let shell: Shell;
@@ -26,7 +18,7 @@ let starts: number;
 beforeEach(async () => {
   directory = await realpath(await mkdtemp(path.join(os.tmpdir(), 'sublet-shell-')));
   starts = 0;
-  shell = await openShell(hostCommands(), clock, { cwd: directory, env: { GIVEN: 'from the caller' } });
+  shell = await openShell(hostCommands(), systemClock, { cwd: directory, env: { GIVEN: 'from the caller' } });
 });
 
 afterEach(async () => {

@@ -1,7 +1,7 @@
 /** `sublet images`: root file systems by name. */
 import type { HomePaths } from '../../config/home.ts';
 import { homePaths } from '../../config/home.ts';
-import { addImage, listImages, removeImage, type NamedImage } from '../images.ts';
+import { addImage, listImages, removeImage, type NamedImage } from '../../config/images.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
 import { usage } from '../parse/command-line.ts';
 import { toJsonLine, toJsonLines } from '../render/json-lines.ts';

@@ -5,19 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../../core/clock.ts';
+import { systemClock } from '../../core/system-clock.ts';
 import type { RunningCommand } from '../../core/commands.ts';
 import { BackgroundCommands } from './background-commands.ts';
 import { findTagged, killTagged } from './process-tree.ts';
 import { commandArgv } from './shell-quote.ts';
 
 const MIB = 1024 * 1024;
-const clock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
 let dir = '';
 let commands: BackgroundCommands;
 
@@ -100,7 +94,7 @@ describe.runIf(process.platform === 'linux')('background commands', () => {
     expect((await command.info()).running).toBe(false);
     await rm(join(files, 'runner'));
     expect((await command.info()).running).toBe(true);
-    const later = open(join(dir, 'commands'), { ...clock, now: () => Date.now() + 60_000 });
+    const later = open(join(dir, 'commands'), { ...systemClock, now: () => Date.now() + 60_000 });
     expect((await (await later.attach(command.id)).info()).running).toBe(false);
     await command.kill();
   });
@@ -150,7 +144,7 @@ describe.runIf(process.platform === 'linux')('background commands', () => {
   });
 });
 
-function open(where: string, withClock: Clock = clock): BackgroundCommands {
+function open(where: string, withClock: Clock = systemClock): BackgroundCommands {
   return new BackgroundCommands({
     dir: where,
     clock: withClock,
@@ -169,7 +163,7 @@ async function startInProcessThatDies(): Promise<readonly [string, string]> {
     import { commandArgv } from ${JSON.stringify(new URL('./shell-quote.ts', import.meta.url).href)};
     const commands = new BackgroundCommands({
       dir: ${JSON.stringify(join(dir, 'commands'))},
-      clock: { now: () => Date.now(), schedule: (ms, call) => { const timer = setTimeout(call, ms); return () => clearTimeout(timer); } },
+      systemClock: { now: () => Date.now(), schedule: (ms, call) => { const timer = setTimeout(call, ms); return () => clearTimeout(timer); } },
       launch({ command }) { const [file, ...args] = commandArgv(command); return { file, args, env: { PATH: process.env.PATH } }; },
       kill: async () => undefined,
     });

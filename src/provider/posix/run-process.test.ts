@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Clock } from '../../core/clock.ts';
+import { systemClock } from '../../core/system-clock.ts';
 import type { CommandResult, RunOptions } from '../../core/commands.ts';
 import { FifoPool } from './fifo-pool.ts';
 import { killTagged, newTag, tagScript } from './process-tree.ts';
@@ -10,13 +10,6 @@ import { runProcess } from './run-process.ts';
 import { spawnPiped } from './spawn-piped.ts';
 
 const MIB = 1024 * 1024;
-const clock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
 let dir = '';
 let pipes: FifoPool;
 
@@ -85,7 +78,11 @@ describe.runIf(process.platform === 'linux')('runProcess over real pipes', () =>
 
   it('gives up on a process that survives its kill', async () => {
     const child = await spawnPiped({ file: '/bin/sh', args: ['-c', 'sleep 1000'], env: ENV }, pipes, { stdin: false });
-    const result = await runProcess(child, { timeoutMs: 10 }, { clock, killTree: () => Promise.resolve() });
+    const result = await runProcess(
+      child,
+      { timeoutMs: 10 },
+      { clock: systemClock, killTree: () => Promise.resolve() },
+    );
     expect(result).toMatchObject({ exitCode: null, timedOut: true });
     process.kill(-child.pid, 'SIGKILL');
   });
@@ -115,5 +112,5 @@ const ENV = { PATH: process.env['PATH'] ?? '/usr/bin:/bin' };
 async function run(script: string, options: RunOptions = {}, tag: string = newTag()): Promise<CommandResult> {
   const line = { file: '/bin/sh', args: ['-c', `${tagScript(tag)}; ${script}`], env: ENV };
   const child = await spawnPiped(line, pipes, { stdin: options.stdin !== undefined });
-  return runProcess(child, options, { clock, killTree: async () => void (await killTagged({ tag })) });
+  return runProcess(child, options, { clock: systemClock, killTree: async () => void (await killTagged({ tag })) });
 }

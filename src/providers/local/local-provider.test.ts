@@ -2,26 +2,19 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Clock } from '../../core/clock.ts';
+import { systemClock } from '../../core/system-clock.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
 import type { SandboxProvider } from '../../provider/provider.ts';
 import { missingCapabilities, providerContract, runProviderCase } from '../../testing/provider-contract.ts';
 import { provider as module } from './index.ts';
 
-const clock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
 const warnings: string[] = [];
 let stateDir = '';
 let provider: SandboxProvider;
 
 function context(): ProviderContext {
   const log = { debug() {}, info() {}, warn: (_: unknown, message: string) => void warnings.push(message) };
-  return { stateDir, clock, log, options: {}, secret: () => undefined };
+  return { stateDir, clock: systemClock, log, options: {}, secret: () => undefined };
 }
 
 beforeAll(async () => {

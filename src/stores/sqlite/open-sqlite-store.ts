@@ -4,6 +4,7 @@ import { link, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Clock } from '../../core/clock.ts';
+import { systemClock } from '../../core/system-clock.ts';
 import type { Store } from '../../store/store.ts';
 import { BUSY_TIMEOUT_MS, Connection } from './connection.ts';
 import type { Database } from './driver.ts';
@@ -63,11 +64,3 @@ async function createFile(path: string): Promise<void> {
     await rm(draft);
   }
 }
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};

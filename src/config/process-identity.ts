@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, uptime } from 'node:os';
 import { join } from 'node:path';
-import { ensureHome, type HomePaths } from '../config/home.ts';
+import { ensureHome, type HomePaths } from './home.ts';
 
 export interface ProcessIdentity {
   readonly hostId: string;

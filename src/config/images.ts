@@ -3,9 +3,9 @@ import { mkdir, readdir, readlink, realpath, rename, rm, stat, symlink } from 'n
 import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
-import type { HomePaths } from '../config/home.ts';
-import { nearest } from '../config/nearest.ts';
-import { isMissing, unreadableError } from '../config/private-file.ts';
+import type { HomePaths } from './home.ts';
+import { nearest } from './nearest.ts';
+import { isMissing, unreadableError } from './private-file.ts';
 
 export interface NamedImage {
   readonly name: string;

@@ -1,0 +1,14 @@
+/** The machine's own time. */
+import type { Clock } from './clock.ts';
+
+// setTimeout takes no more than this and would fire at once.
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  schedule(ms, callback, { ref = true } = {}) {
+    const timer = setTimeout(callback, Math.min(ms, MAX_TIMEOUT_MS));
+    if (!ref) timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
