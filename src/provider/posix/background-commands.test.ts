@@ -160,10 +160,11 @@ function open(where: string, withClock: Clock = systemClock): BackgroundCommands
 async function startInProcessThatDies(): Promise<readonly [string, string]> {
   const program = `
     import { BackgroundCommands } from ${JSON.stringify(new URL('./background-commands.ts', import.meta.url).href)};
+    import { systemClock } from ${JSON.stringify(new URL('../../core/system-clock.ts', import.meta.url).href)};
     import { commandArgv } from ${JSON.stringify(new URL('./shell-quote.ts', import.meta.url).href)};
     const commands = new BackgroundCommands({
       dir: ${JSON.stringify(join(dir, 'commands'))},
-      systemClock: { now: () => Date.now(), schedule: (ms, call) => { const timer = setTimeout(call, ms); return () => clearTimeout(timer); } },
+      clock: systemClock,
       launch({ command }) { const [file, ...args] = commandArgv(command); return { file, args, env: { PATH: process.env.PATH } }; },
       kill: async () => undefined,
     });
