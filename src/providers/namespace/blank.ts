@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
 import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
+import { spawnTurn } from '../../provider/posix/spawn-turn.ts';
 import { type CgroupHost, joinCgroups, makeCgroups, removeCgroups } from './cgroup.ts';
 import { setupError } from './namespace-errors.ts';
 import { BASE_ENV, type Privileges } from './privileges.ts';
@@ -47,6 +48,8 @@ export async function makeBlank(
 
 async function spawnSetup(privileges: Privileges): Promise<ChildProcess> {
   const [program = '', ...rest] = privileges.unshare;
+  const stdio = await withoutInherited(['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe']);
+  await spawnTurn();
   return spawn(
     program,
     [
@@ -65,7 +68,7 @@ async function spawnSetup(privileges: Privileges): Promise<ChildProcess> {
       detached: true,
       cwd: '/',
       env: BASE_ENV,
-      stdio: await withoutInherited(['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe']),
+      stdio,
     },
   );
 }

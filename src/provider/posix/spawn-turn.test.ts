@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest';
+import { spawnTurn } from './spawn-turn.ts';
+
+describe('spawnTurn', () => {
+  it('gives one turn in each turn of the event loop, in order', async () => {
+    const order: string[] = [];
+    const turns = ['first', 'second', 'third'].map((name) => spawnTurn().then(() => order.push(name)));
+    await Promise.race(turns);
+    expect(order).toEqual(['first']);
+    await Promise.all(turns);
+    expect(order).toEqual(['first', 'second', 'third']);
+  });
+});
