@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Finding, Probe } from '../../provider/provider.ts';
 import { findCgroupHost } from './cgroup.ts';
 import { BASE_ENV, currentPrivileges } from './privileges.ts';
-import { findUplinkTool, INSTALL_UPLINK } from './uplink.ts';
+import { ALLOW_TUN, findUplinkTool, INSTALL_UPLINK, mayOpenTun } from './uplink.ts';
 
 const TOOLS = ['sh', 'unshare', 'nsenter', 'mount', 'setpriv', 'mkfifo', 'ip'];
 
@@ -121,6 +121,10 @@ async function limitFindings(): Promise<readonly Finding[]> {
 
 async function networkFinding(): Promise<Finding> {
   const tool = await findUplinkTool();
+  if (tool !== undefined && !(await mayOpenTun())) {
+    const message = `Network none works; for an open one ${tool} needs /dev/net/tun, which this user may not open.`;
+    return { name: 'network', level: 'note', message, fix: ALLOW_TUN };
+  }
   if (tool !== undefined)
     return { name: 'network', level: 'ok', message: `Network none by default; open through ${tool}.` };
   return {

@@ -10,6 +10,18 @@ export type UplinkTool = 'pasta' | 'slirp4netns';
 
 export const INSTALL_UPLINK = 'apt-get install passt (or slirp4netns)';
 
+const TUN = '/dev/net/tun';
+
+/** Both tools make a device of it. */
+export const ALLOW_TUN = `chmod 666 ${TUN} (as root)`;
+
+export function mayOpenTun(): Promise<boolean> {
+  return access(TUN, constants.R_OK | constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** The first tool found, or undefined. */
 export async function findUplinkTool(): Promise<UplinkTool | undefined> {
   for (const tool of ['pasta', 'slirp4netns'] as const) if (await onPath(tool)) return tool;
@@ -22,6 +34,11 @@ export async function openUplink(init: ProcessIdentity, holder: ProcessIdentity)
   if (tool === undefined) {
     throw new SubletError('UNSUPPORTED', 'An open network needs pasta or slirp4netns, and neither is installed.', {
       hint: INSTALL_UPLINK,
+    });
+  }
+  if (!(await mayOpenTun())) {
+    throw new SubletError('UNSUPPORTED', `An open network needs ${TUN}, which this user may not open.`, {
+      hint: ALLOW_TUN,
     });
   }
   const [user, net] = [`/proc/${holder.pid}/ns/user`, `/proc/${init.pid}/ns/net`];
@@ -82,6 +99,7 @@ function startSlirp(user: string, net: string): Promise<ProcessIdentity> {
     '--configure',
     '--mtu=65520',
     '--disable-host-loopback',
+    '--disable-dns',
     `--userns-path=${user}`,
     '--netns-type=path',
     net,
