@@ -6,25 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
 import type { CommandResult } from '../../src/core/commands.ts';
 import type { ProviderContext } from '../../src/provider/define-provider.ts';
 import type { SandboxHandle, SandboxProvider, SandboxSpec } from '../../src/provider/provider.ts';
 import { provider as module } from '../../src/providers/namespace/index.ts';
 import { readRecord, type SandboxRecord } from '../../src/providers/namespace/sandbox-record.ts';
 import { requirement } from '../setup/requirements.ts';
+import { systemClock } from '../../src/core/system-clock.ts';
 
 export const isRoot: boolean = process.getuid?.() === 0;
 export const signal: AbortSignal = new AbortController().signal;
-
-export const clock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback, options) {
-    const timer = setTimeout(callback, ms);
-    if (options?.ref === false) timer.unref();
-    return () => clearTimeout(timer);
-  },
-};
 
 export const canRun: boolean = await requirement('namespace', async () => {
   const probe = await module.probe(contextOf(tmpdir()));
@@ -136,7 +127,7 @@ export async function openWorld(): Promise<World> {
 
 export function contextOf(stateDir: string): ProviderContext {
   const log = { debug() {}, info() {}, warn() {} };
-  return { stateDir, clock, log, options: {}, secret: () => undefined };
+  return { stateDir, clock: systemClock, log, options: {}, secret: () => undefined };
 }
 
 export function sh(sandbox: SandboxHandle, script: string): Promise<CommandResult> {

@@ -5,7 +5,16 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export const REQUIREMENTS = ['namespace', 'user', 'bwrap', 'tmux', 'pasta', 'docker'] as const;
+export const REQUIREMENTS = [
+  'namespace',
+  'user',
+  'bwrap',
+  'tmux',
+  'pasta',
+  'slirp4netns',
+  'busybox',
+  'docker',
+] as const;
 export type RequirementName = (typeof REQUIREMENTS)[number];
 
 /** Why it is not there, or undefined when it is. */
@@ -62,6 +71,9 @@ const PROBES: Readonly<Record<RequirementName, RequirementProbe>> = {
   bwrap: () => failure(['bwrap', '--ro-bind', '/', '/', 'true']),
   tmux: () => failure(['tmux', '-V']),
   pasta: () => failure(['pasta', '--version']),
+  slirp4netns: () => failure(['slirp4netns', '--version']),
+  // A root file system is made of it alone, so it must need no library.
+  busybox: async () => failure(['sh', '-c', '! ldd "$(command -v busybox)" >/dev/null 2>&1 && busybox true']),
   docker: async () => {
     const host = dockerHost();
     if (host === undefined) return 'SUBLET_TEST_DOCKER_HOST names no engine';
