@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { lockedFlagsFrom, type MountPlan, mountsBelowFrom, mountTable } from './mount-table.ts';
+
+const MOUNTINFO = [
+  '22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw',
+  '23 22 0:22 / /home ro,nosuid,nodev,noatime - ext4 /dev/vdb rw',
+  '24 23 0:23 / /home/a\\040b rw,nosuid,noexec master:2 - tmpfs none rw',
+  '25 22 0:24 / /tmp rw,nosuid - tmpfs none rw',
+  '26 25 0:25 / /tmp rw,nodev,relatime - tmpfs none rw',
+  '27 22 0:26 / /homestead rw,noexec - tmpfs none rw',
+  '28 22 0:27 / /mnt/back\\134slash rw,noexec - tmpfs none rw',
+  '',
+].join('\n');
+
+function plan(overrides: Partial<MountPlan> = {}): MountPlan {
+  return {
+    root: '/state/root',
+    image: {
+      id: 'host',
+      isHost: true,
+      entries: [
+        { kind: 'bind', name: 'usr', source: '/usr' },
+        { kind: 'link', name: 'bin', target: 'usr/bin' },
+      ],
+    },
+    diskDir: '/state/disk',
+    channelDir: '/state/channel',
+    volumeDir: undefined,
+    mounts: [],
+    diskUid: 1000,
+    diskBytes: undefined,
+    memoryBytes: undefined,
+    resolvConf: undefined,
+    lockedFlags: () => [],
+    mountsBelow: () => [],
+    ...overrides,
+  };
+}
+
+/** Source, target, type and options of the line for a target. */
+const lineFor = (table: string, target: string): string =>
+  table
+    .split('\n')
+    .filter((line) => line.split(' ')[1] === `/state/root${target}`)
+    .at(-1) ?? '';
+
+describe('the mount table', () => {
+  it('begins with the root, and makes it and the image read-only', () => {
+    const table = mountTable(plan());
+    expect(table.split('\n')[0]).toBe('/state/root /state/root none rbind,nosuid,nodev,ro 0 0');
+    expect(lineFor(table, '/usr')).toBe('/usr /state/root/usr none rbind,nosuid,nodev,ro 0 0');
+    expect(table).not.toContain('/state/root/bin ');
+  });
+
+  it('makes the channel and /proc/sys read-only and the disk writable', () => {
+    const table = mountTable(plan());
+    expect(lineFor(table, '/run/sublet/channel')).toMatch(/[ ,]ro[ ,]/u);
+    expect(lineFor(table, '/proc/sys')).toMatch(/[ ,]ro[ ,]/u);
+    expect(lineFor(table, '/workspace')).toBe(
+      '/state/disk/workspace /state/root/workspace none rbind,nosuid,nodev 0 0',
+    );
+  });
+
+  it('gives every line nosuid', () => {
+    for (const line of mountTable(plan({ diskBytes: 1024, mounts: [{ source: '/a', target: '/b', readOnly: false }] }))
+      .trim()
+      .split('\n'))
+      expect(line).toContain('nosuid');
+  });
+
+  it('writes spaces, tabs, hashes and backslashes in octal', () => {
+    const table = mountTable(plan({ mounts: [{ source: '/a b\t#\\c', target: '/mnt/x y' }] }));
+    expect(table).toContain('/a\\040b\\011\\043\\134c /state/root/mnt/x\\040y none');
+  });
+
+  it('refuses a line break, which would begin a mount of its own', () => {
+    expect(() => mountTable(plan({ mounts: [{ source: '/a\n/etc', target: '/b' }] }))).toThrow(/line break/u);
+  });
+
+  it('mounts read-only unless asked otherwise, below the source too', () => {
+    const mountsBelow = (path: string): readonly string[] =>
+      path === '/data' ? ['/data/below', '/data/below/more'] : [];
+    const mounts = [
+      { source: '/data', target: '/one' },
+      { source: '/data', target: '/two', readOnly: false },
+    ];
+    const table = mountTable(plan({ mounts, mountsBelow }));
+    for (const target of ['/one', '/one/below', '/one/below/more'])
+      expect(lineFor(table, target), target).toMatch(/,ro 0 0$/u);
+    expect(lineFor(table, '/two')).toBe('/data /state/root/two none rbind,nosuid,nodev 0 0');
+  });
+
+  it('keeps the flags that the host has locked', () => {
+    const table = mountTable(
+      plan({
+        mounts: [{ source: '/home/me', target: '/me', readOnly: false }],
+        lockedFlags: lockedFlagsFrom(MOUNTINFO),
+      }),
+    );
+    expect(lineFor(table, '/me')).toBe('/home/me /state/root/me none rbind,nosuid,nodev,ro,noatime 0 0');
+  });
+
+  it('keeps a limited disk in memory, its parts within the limit together', () => {
+    const table = mountTable(plan({ diskBytes: 8_000_000, diskUid: 0 }));
+    const sizes = ['/workspace', '/home/sandbox', '/tmp'].map((target) =>
+      Number(/size=(\d+)/u.exec(lineFor(table, target))?.[1]),
+    );
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(8_000_000);
+    expect(lineFor(table, '/workspace')).toContain('uid=0,gid=0');
+    expect(table).not.toContain('/state/disk');
+  });
+
+  it('keeps shared memory within the memory limit', () => {
+    expect(lineFor(mountTable(plan()), '/dev/shm')).toContain(`size=${256 * 1024 * 1024}`);
+    expect(lineFor(mountTable(plan({ memoryBytes: 1000 })), '/dev/shm')).toContain('size=500 ');
+  });
+
+  it('puts a volume over the working directory', () => {
+    expect(lineFor(mountTable(plan({ volumeDir: '/state/volumes/v' })), '/workspace')).toContain('/state/volumes/v ');
+  });
+});
+
+describe('locked flags', () => {
+  const flags = lockedFlagsFrom(MOUNTINFO);
+  it('are those of the nearest mount above a path', () => {
+    expect(flags('/etc')).toEqual(['relatime']);
+    expect(flags('/home/me')).toEqual(['ro', 'nosuid', 'nodev', 'noatime']);
+    expect(flags('/home')).toEqual(['ro', 'nosuid', 'nodev', 'noatime']);
+    expect(flags('/homestead/x')).toEqual(['noexec']);
+  });
+  it('read names with spaces and backslashes', () => {
+    expect(flags('/home/a b/c')).toEqual(['nosuid', 'noexec']);
+    expect(flags('/mnt/back\\slash')).toEqual(['noexec']);
+  });
+  it('are those of the upper of two mounts at one point', () => {
+    expect(flags('/tmp/x')).toEqual(['nodev', 'relatime']);
+  });
+  it('are none without any mount', () => {
+    expect(lockedFlagsFrom('')('/x')).toEqual([]);
+  });
+});
+
+describe('mounts below a path', () => {
+  it('are found by whole names, each once, upper before lower', () => {
+    const below = mountsBelowFrom(MOUNTINFO);
+    expect(below('/home')).toEqual(['/home/a b']);
+    expect(below('/')).toEqual(['/tmp', '/home', '/home/a b', '/homestead', '/mnt/back\\slash']);
+    expect(below('/tmp')).toEqual([]);
+  });
+});
