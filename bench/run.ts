@@ -28,13 +28,19 @@ async function runAll(): Promise<void> {
   // Standard output is for the table alone.
   console.error(toMachineLine(machine));
   for (const name of positionals.length > 0 ? positionals : known) {
-    for (const result of await measureApart(name)) {
+    for (const result of await measureApart(name).catch((error: Error) => failed(name, error))) {
       results.push(result);
       console.error(toAlignedLine(toCells(result), LINE_WIDTHS));
     }
   }
   if (values.json === true) console.log(toJson(machine, results));
   else console.log(values.markdown === true ? toMarkdown(machine, results) : `\n${toAlignedTable(results)}`);
+}
+
+/** The others are measured all the same. */
+function failed(name: string, error: Error): readonly Result[] {
+  process.exitCode = 1;
+  return [{ name, reason: error.message }];
 }
 
 async function runOne(name: string): Promise<void> {
