@@ -76,14 +76,12 @@ describe.runIf(canRun)('a session’s sandbox', () => {
       'i=0; (while [ $i -lt 200 ]; do i=$((i+1)); echo first >>both; done) & echo started',
     );
     const mine = await world.provider.attach({ name }, signal);
+    const run = async (script: string): Promise<string | undefined> => (await mine?.commands.run(script))?.stdout;
     const results = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => mine?.commands.run(`echo second >>both; echo ${index}`)),
+      Array.from({ length: 20 }, (_, index) => run(`echo second >>both; echo ${index}`)),
     );
-    expect(results.map((result) => result?.stdout)).toEqual(Array.from({ length: 20 }, (_, index) => `${index}\n`));
-    await until(
-      async () => (await mine?.commands.run('grep -c first both'))?.stdout === '200\n',
-      'the first has written all',
-    );
-    expect((await mine?.commands.run('grep -c second both'))?.stdout).toBe('20\n');
+    expect(results).toEqual(Array.from({ length: 20 }, (_, index) => `${index}\n`));
+    await until(async () => (await run('grep -c first both')) === '200\n', 'the first has written all');
+    expect(await run('grep -c second both')).toBe('20\n');
   });
 });

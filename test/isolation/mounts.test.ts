@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { canRun, isRoot, openWorld, sh, signal } from './world.ts';
 
@@ -67,6 +69,23 @@ describe.runIf(canRun)('a mount', () => {
       expect(output).toMatch(/^[12]\n/u);
       expect(output).toContain('Read-only file system');
       expect(output).not.toContain('new\n');
+    });
+
+    it('shows nothing of what the host mounts below its source later', async () => {
+      const directory = await source();
+      await mkdir(join(directory, 'below'));
+      const spec = { mounts: [{ source: directory, target: '/mnt/data' }] };
+      // As on a host whose mounts are shared, which is what most distributions set up.
+      const prefix = ['unshare', '--mount', '--propagation', 'shared'];
+      const { child, name } = await world.manager(spec, 'true', { prefix });
+      const mount = ['--target', String(child.pid), '--mount', 'mount', '-t', 'tmpfs', '-o', 'mode=777', 'none'];
+      await promisify(execFile)('nsenter', [...mount, join(directory, 'below')]);
+      const sandbox = await world.provider.attach({ name }, signal);
+      const result = await sandbox?.commands.run(
+        'grep -c " /mnt/data/below " /proc/self/mountinfo; echo x >/mnt/data/below/new',
+      );
+      expect(result?.stdout).toBe('0\n');
+      expect(result?.stderr).toContain('Read-only file system');
     });
   }
 });

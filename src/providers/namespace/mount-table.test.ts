@@ -47,8 +47,8 @@ const lineFor = (table: string, target: string): string =>
 describe('the mount table', () => {
   it('begins with the root, and makes it and the image read-only', () => {
     const table = mountTable(plan());
-    expect(table.split('\n')[0]).toBe('/state/root /state/root none rbind,nosuid,nodev,ro 0 0');
-    expect(lineFor(table, '/usr')).toBe('/usr /state/root/usr none rbind,nosuid,nodev,ro 0 0');
+    expect(table.split('\n')[0]).toBe('/state/root /state/root none rbind,rprivate,nosuid,nodev,ro 0 0');
+    expect(lineFor(table, '/usr')).toBe('/usr /state/root/usr none rbind,rprivate,nosuid,nodev,ro 0 0');
     expect(table).not.toContain('/state/root/bin ');
   });
 
@@ -57,7 +57,7 @@ describe('the mount table', () => {
     expect(lineFor(table, '/run/sublet/channel')).toMatch(/[ ,]ro[ ,]/u);
     expect(lineFor(table, '/proc/sys')).toMatch(/[ ,]ro[ ,]/u);
     expect(lineFor(table, '/workspace')).toBe(
-      '/state/disk/workspace /state/root/workspace none rbind,nosuid,nodev 0 0',
+      '/state/disk/workspace /state/root/workspace none rbind,rprivate,nosuid,nodev 0 0',
     );
   });
 
@@ -87,7 +87,7 @@ describe('the mount table', () => {
     const table = mountTable(plan({ mounts, mountsBelow }));
     for (const target of ['/one', '/one/below', '/one/below/more'])
       expect(lineFor(table, target), target).toMatch(/,ro 0 0$/u);
-    expect(lineFor(table, '/two')).toBe('/data /state/root/two none rbind,nosuid,nodev 0 0');
+    expect(lineFor(table, '/two')).toBe('/data /state/root/two none rbind,rprivate,nosuid,nodev 0 0');
   });
 
   it('keeps the flags that the host has locked', () => {
@@ -97,7 +97,7 @@ describe('the mount table', () => {
         lockedFlags: lockedFlagsFrom(MOUNTINFO),
       }),
     );
-    expect(lineFor(table, '/me')).toBe('/home/me /state/root/me none rbind,nosuid,nodev,ro,noatime 0 0');
+    expect(lineFor(table, '/me')).toBe('/home/me /state/root/me none rbind,rprivate,nosuid,nodev,ro,noatime 0 0');
   });
 
   it('keeps a limited disk in memory, its parts within the limit together', () => {

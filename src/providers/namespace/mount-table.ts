@@ -35,7 +35,8 @@ export function mountTable(plan: MountPlan): string {
     lines.push(`${escapeField(source)} ${escapeField(root + target)} ${type} ${[...new Set(options)].join(',')} 0 0`);
   };
   const bind = (source: string, target: string, options: readonly string[]): void =>
-    add(source, target, 'none', ['rbind', 'nosuid', 'nodev', ...options, ...plan.lockedFlags(source)]);
+    // Private: what the host mounts below a source later on, writable perhaps, stays outside.
+    add(source, target, 'none', ['rbind', 'rprivate', 'nosuid', 'nodev', ...options, ...plan.lockedFlags(source)]);
   // The flags of a bind hold for its top only: what is mounted below is covered by a read-only view of itself.
   const bindReadOnly = (source: string, target: string): void => {
     for (const path of [source, ...plan.mountsBelow(source)]) bind(path, target + path.slice(source.length), ['ro']);
