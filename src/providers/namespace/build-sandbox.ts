@@ -1,5 +1,5 @@
 /** Everything a sandbox needs on the host before its first process can mount it. */
-import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
@@ -21,7 +21,6 @@ export interface BuildHost {
   /** The agent's id in the outer user namespace. */
   readonly outerUid: number;
   readonly cgroups: CgroupHost | undefined;
-  readonly mountInfo: string;
 }
 
 export async function buildSandbox(
@@ -32,8 +31,10 @@ export async function buildSandbox(
   onProgress: (message: string) => void,
 ): Promise<Prepared> {
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock);
-  const [{ image, root }, volumeDir, resolvConf] = await Promise.all([
+  const [{ image, root }, mountInfo, volumeDir, resolvConf] = await Promise.all([
     roots.get(record.image, record.mounts, onProgress),
+    // Read for each sandbox: the host may have mounted something since the last.
+    readFile('/proc/self/mountinfo', 'utf8'),
     record.contextId === undefined ? undefined : openVolume(host.stateDir, record.contextId, host.diskOwner),
     record.network === 'open' ? writeResolvConf(paths.dir) : undefined,
     makeDisk(paths.disk, host.diskOwner),
@@ -50,8 +51,8 @@ export async function buildSandbox(
     memoryBytes: record.limits.memoryBytes,
     diskUid: host.outerUid,
     resolvConf,
-    lockedFlags: lockedFlagsFrom(host.mountInfo),
-    mountsBelow: mountsBelowFrom(host.mountInfo),
+    lockedFlags: lockedFlagsFrom(mountInfo),
+    mountsBelow: mountsBelowFrom(mountInfo),
   });
   await writeFile(paths.mountTable, table);
   return {

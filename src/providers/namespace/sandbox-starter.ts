@@ -93,6 +93,6 @@ export class SandboxStarter {
     const cgroups = await findCgroupHost(mountInfo, own);
     if (cgroups !== undefined) void sweepCgroups(cgroups);
     const { diskOwner, outerUid } = privileges;
-    return { stateDir, stock, diskOwner, outerUid, cgroups, mountInfo };
+    return { stateDir, stock, diskOwner, outerUid, cgroups };
   }
 }
