@@ -13,6 +13,12 @@ export const ALTERNATIVES = 'Run `sublet doctor` for what this machine allows; `
 
 export function setupError(exitCode: number | null, messages: string): SubletError {
   const said = messages.trim();
+  // What unshare says when it cannot end by the signal that ended its child.
+  if (/sigprocmask unblock failed/u.test(said)) {
+    return new SubletError('CREATE_FAILED', 'The sandbox could not be made: its first process was killed.', {
+      hint: 'Try again. If it stays so, the machine may be out of memory, or something else destroys the sandbox.',
+    });
+  }
   if (
     /unshare.*(Operation not permitted|No space left|Invalid argument)/su.test(said) &&
     (exitCode === null || exitCode < 90)
