@@ -89,7 +89,10 @@ export interface RunningCommand {
     cursor: number,
     options?: { readonly wait?: boolean; readonly maxBytes?: number; readonly signal?: AbortSignal },
   ): Promise<OutputChunk>;
-  /** All output from `cursor` until the command ends, with back-pressure. */
+  /**
+   * All output from `cursor` until the command ends. The command is not held back: a reader that falls behind by more
+   * than is kept gets OUTPUT_LOST, whose `details.next` is where to go on.
+   */
   stream(
     stream: OutputStream,
     options?: { readonly cursor?: number; readonly signal?: AbortSignal },

@@ -52,6 +52,12 @@ export const ERROR_CODES = {
     title: 'The required network level cannot be enforced here.',
   },
   COMMAND_NOT_FOUND: { status: 404, exit: 66, retryable: false, title: 'No background command has that id.' },
+  OUTPUT_LOST: {
+    status: 410,
+    exit: 74,
+    retryable: false,
+    title: 'Output was discarded before it was read.',
+  },
   INTERPRETER_MISSING: {
     status: 422,
     exit: 69,

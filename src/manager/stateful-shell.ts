@@ -127,6 +127,7 @@ class StatefulShell {
     for (;;) {
       const chunk = await shell.process.output(name, shell.cursors[name], { wait: true });
       shell.cursors[name] = chunk.next;
+      capture.skip(chunk.lostBytes);
       const { output, trailer } = scanner.push(chunk.data, chunk.end);
       if (output.length > 0) {
         capture.push(output);

@@ -73,6 +73,7 @@ export class BackgroundCommand implements RunningCommand {
     for (let cursor = options.cursor ?? 0; ;) {
       const wait = options.signal === undefined ? {} : { signal: options.signal };
       const chunk = await this.output(stream, cursor, { wait: true, maxBytes: STREAM_BYTES, ...wait });
+      if (chunk.lostBytes > 0) throw outputLostError(stream, cursor + chunk.lostBytes, chunk.lostBytes);
       if (chunk.data.length > 0) yield chunk.data;
       if (chunk.end) return;
       cursor = chunk.next;
@@ -171,4 +172,11 @@ export class BackgroundCommand implements RunningCommand {
   #inputClosed(): SubletError {
     return new SubletError('CLOSED', `Standard input of background command "${this.id}" is closed.`);
   }
+}
+
+function outputLostError(stream: OutputStream, next: number, lostBytes: number): SubletError {
+  return new SubletError('OUTPUT_LOST', `${lostBytes} bytes of ${stream} were discarded before they were read.`, {
+    details: { stream, next, lostBytes },
+    hint: `Only the newest output of a background command is kept. Go on from byte ${next}, or use run() with onStdout, which holds the command back.`,
+  });
 }

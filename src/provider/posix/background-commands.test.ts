@@ -72,6 +72,17 @@ describe.runIf(process.platform === 'linux')('background commands', () => {
     expect(cursor).toBe(400_000 * line);
   });
 
+  it('a stream whose beginning is no longer kept says so, and where to go on', async () => {
+    const command = await commands.start(`head -c ${32 * MIB} /dev/zero; echo end`);
+    await command.wait();
+    const lost: unknown = await textOf(command).catch((error: unknown) => error);
+    expect(lost).toMatchObject({ code: 'OUTPUT_LOST' });
+    const { next } = (lost as { details: { next: number } }).details;
+    let bytes = 0;
+    for await (const chunk of command.stream('stdout', { cursor: next })) bytes += chunk.length;
+    expect(next + bytes).toBe(32 * MIB + 4);
+  });
+
   it('a runner that died without an exit is not running and has no exit code', async () => {
     const command = await commands.start('sleep 1000');
     const runner = await readFile(join(dir, 'commands', command.id, 'runner'), 'utf8');

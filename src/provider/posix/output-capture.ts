@@ -32,6 +32,11 @@ export class OutputCapture {
     if (overflow.length > 0) this.#overwriteTail(overflow);
   }
 
+  /** Counts bytes that were lost before they could be pushed. */
+  skip(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
   /** The kept text, cut between characters, with a line that says how much is missing. */
   text(): string {
     const head = this.#head.bytes();
