@@ -1,5 +1,5 @@
 /** Images: the host's system directories, a directory that holds a root file system, or a tarball of one. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { lstat, mkdir, readdir, readlink, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
@@ -123,7 +123,7 @@ async function readEntries(root: string, names: readonly string[]): Promise<read
 /** Unpacks beside the final place and renames, so that a cut-short unpacking is never taken for an image. */
 async function unpack(tarball: string, root: string, onProgress: (message: string) => void): Promise<void> {
   onProgress(`unpacking ${tarball}`);
-  const draft = `${root}.${process.pid}.new`;
+  const draft = `${root}.${randomUUID()}.new`;
   await mkdir(draft, { recursive: true, mode: 0o755 });
   try {
     await tar([

@@ -52,6 +52,9 @@ interface Held {
 /** A reserved name gets its record within moments; without one after this many looks its maker has died. */
 const RESERVED_ROUNDS = 100;
 
+/** Directories of sandboxes that this process is making, by whichever of its providers. */
+const MAKING = new Set<string>();
+
 export class NamespaceProvider implements SandboxProvider {
   readonly id = 'namespace';
   readonly capabilities: ReadonlySet<Capability> = new Set(CAPABILITIES);
@@ -61,7 +64,6 @@ export class NamespaceProvider implements SandboxProvider {
   readonly #stock: PipeStock;
   readonly #starter: SandboxStarter;
   readonly #held = new Map<string, Held>();
-  readonly #making = new Set<string>();
 
   constructor(context: ProviderContext) {
     this.#context = context;
@@ -79,7 +81,7 @@ export class NamespaceProvider implements SandboxProvider {
     throwIfAborted(signal);
     if (spec.network === 'allowlist') throw noAllowlistError();
     if (!(await reserve(this.#stateDir, spec.name))) return this.#createAgain(spec, signal);
-    this.#making.add(spec.name);
+    MAKING.add(sandboxPaths(this.#stateDir, spec.name).dir);
     try {
       const record = newRecord(spec, await identify(process.pid), this.#context.clock.now());
       await writeFirstRecord(this.#stateDir, record);
@@ -93,7 +95,7 @@ export class NamespaceProvider implements SandboxProvider {
       });
       throw toSubletError(cause, 'CREATE_FAILED', signal);
     } finally {
-      this.#making.delete(spec.name);
+      MAKING.delete(sandboxPaths(this.#stateDir, spec.name).dir);
     }
   }
 
@@ -215,7 +217,7 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async #isBeingMade(record: SandboxRecord | undefined, name: string, attempt: number): Promise<boolean> {
-    if (this.#making.has(name)) return true;
+    if (MAKING.has(sandboxPaths(this.#stateDir, name).dir)) return true;
     if (record === undefined) return attempt < RESERVED_ROUNDS;
     if (record.maker === undefined || (record.ephemeral && record.init !== undefined)) return false;
     return record.maker.pid !== process.pid && isSameProcess(record.maker);

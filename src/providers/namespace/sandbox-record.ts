@@ -1,4 +1,5 @@
 /** What this host knows of one sandbox: a JSON file that is written whole or not at all. */
+import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { NetworkLevel } from '../../core/network.ts';
@@ -56,7 +57,7 @@ export async function writeFirstRecord(stateDir: string, record: SandboxRecord):
 
 export async function writeRecord(stateDir: string, record: SandboxRecord): Promise<void> {
   const { record: path } = sandboxPaths(stateDir, record.name);
-  const draft = `${path}.${process.pid}.new`;
+  const draft = `${path}.${randomUUID()}.new`;
   await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
   await rename(draft, path);
 }

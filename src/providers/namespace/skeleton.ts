@@ -1,5 +1,5 @@
 /** The prepared root of an image: empty mount points, links and the few files that are ours. Made once, then only read. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { cp, lstat, mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HOST_ETC, type Image } from './image.ts';
@@ -34,15 +34,14 @@ async function presentEtc(): Promise<readonly EtcEntry[]> {
   return found.filter((entry): entry is EtcEntry => entry !== undefined);
 }
 
-/** Built beside its place and renamed, so that two processes may do it at once. */
+/** Built beside its place and renamed, so that several may do it at once. */
 async function build(
   root: string,
   image: Image,
   etc: readonly EtcEntry[],
   extraTargets: readonly string[],
 ): Promise<void> {
-  const draft = `${root}.${process.pid}.new`;
-  await rm(draft, { recursive: true, force: true });
+  const draft = `${root}.${randomUUID()}.new`;
   const directory = (path: string): Promise<unknown> => mkdir(join(draft, path), { recursive: true, mode: 0o755 });
   const file = async (path: string, text: string): Promise<void> => {
     await directory(dirname(path));
