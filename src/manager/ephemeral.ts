@@ -24,7 +24,7 @@ export function runCodeOnce(
   options: EphemeralRunOptions,
 ): Promise<CommandResult> {
   return withEphemeral(engine, options, (sandbox, signal) =>
-    runCode(sandbox, language, code, toRunOptions(options, signal), true),
+    runCode(sandbox, language, code, toRunOptions(options, signal)),
   );
 }
 

@@ -17,13 +17,12 @@ const INTERPRETERS: Readonly<Record<CodeLanguage, Interpreters>> = {
   bash: { extension: 'sh', commands: ['bash'] },
 };
 
-/** INTERPRETER_MISSING when none is in the sandbox. `keepFile`: the sandbox is about to go anyway. */
+/** INTERPRETER_MISSING when none is in the sandbox. */
 export async function runCode(
   sandbox: { readonly commands: Commands; readonly files: Files },
   language: CodeLanguage,
   code: string,
   options: RunOptions = {},
-  keepFile = false,
 ): Promise<CommandResult> {
   const interpreters = INTERPRETERS[language];
   if (interpreters === undefined) throw unknownLanguage(language);
@@ -35,7 +34,7 @@ export async function runCode(
     if (result.exitCode === 127 && result.stderr.includes(missingMark(token))) throw missing(language, interpreters);
     return result;
   } finally {
-    if (!keepFile) await sandbox.files.remove(path);
+    await sandbox.files.remove(path);
   }
 }
 
