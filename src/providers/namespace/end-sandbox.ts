@@ -16,7 +16,7 @@ export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | un
     // Without a freezer whoever waits outside for a process is stopped with it, and would never collect it.
     if (record.paused && cgroups === undefined) await thaw(cgroups, record);
     // The kernel ends every process of a PID namespace with its first one.
-    process.kill(init.pid, 'SIGKILL');
+    kill(init.pid);
     if (record.paused) await thaw(cgroups, record);
     setup?.child.ref();
     await Promise.race([setup?.exited ?? gone([init, holder]), tooLong(record.name)]);
@@ -24,6 +24,14 @@ export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | un
   await closeUplink(record.uplink);
   await removeCgroups(record.cgroups);
   await removeFreezer(cgroups, record);
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Somebody else has ended it since it was looked at.
+  }
 }
 
 async function gone(processes: readonly (SandboxRecord['init'] | undefined)[]): Promise<void> {
