@@ -87,7 +87,8 @@ export async function openWorld(): Promise<World> {
   });
   afterAll(async () => {
     for (const each of providers) await each.close();
-    await rm(stateDir, { recursive: true, force: true });
+    // Pipes may still be on their way into stock.
+    await rm(stateDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   return {
