@@ -5,7 +5,7 @@ import type { Figure } from './figure.ts';
 import { compare } from './measure.ts';
 import { withScratchHome } from './scratch-home.ts';
 
-const MAIN = path.resolve(import.meta.dirname, '../dist/cli/main.js');
+const MAIN = path.resolve(import.meta.dirname, '../dist/cli/main.cjs');
 const ROUNDS = 30;
 
 export async function measure(): Promise<readonly Figure[]> {

@@ -25,8 +25,9 @@ const bundle = await rolldown({
 });
 await bundle.write({
   dir: packed,
-  format: 'esm',
-  chunkFileNames: '[name].js',
+  format: 'cjs',
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name].cjs',
   comments: false,
   codeSplitting: {
     includeDependenciesRecursively: false,
@@ -40,4 +41,4 @@ await bundle.close();
 
 await rm(path.join(dist, 'cli'), { recursive: true });
 await rename(packed, path.join(dist, 'cli'));
-await chmod(path.join(dist, 'cli/main.js'), 0o755);
+await chmod(path.join(dist, 'cli/main.cjs'), 0o755);

@@ -26,6 +26,8 @@ export interface OpenOptions {
   readonly handleSignals?: boolean | undefined;
   /** What a slow create is doing, in words. */
   readonly onProgress?: ((message: string) => void) | undefined;
+  /** A sandbox like this is about to be made: its provider gets ready while the store opens. */
+  readonly expects?: SandboxOptions | undefined;
   /** Adapters beside the built-in ones, by their id. */
   readonly providers?: readonly ProviderModule[] | undefined;
 }
@@ -34,19 +36,22 @@ export interface OpenOptions {
 export async function open(options: OpenOptions = {}): Promise<Sublet> {
   const installation = openInstallation(options);
   const { clock, config, log } = installation;
+  const opened = new Map<string, Promise<SandboxProvider>>();
+  const provider = (id: string, profile: string): Promise<SandboxProvider> =>
+    once(opened, `${id}\0${profile}`, () => openProvider(installation, id, profile));
+  if (options.expects !== undefined) warm(installation, options.expects, provider);
   const [{ createManager }, identity, store] = await Promise.all([
     import('./manager/create-manager.ts'),
     readIdentity(config.home),
     openStore(options.store ?? 'sqlite', config),
   ]);
-  const opened = new Map<string, Promise<SandboxProvider>>();
   const manager = await createManager(
     {
       store,
       clock,
       log,
       resolve: (wanted, facts) => resolve(installation, wanted, facts),
-      provider: (id, profile) => once(opened, `${id}\0${profile}`, () => openProvider(installation, id, profile)),
+      provider,
       identity,
     },
     {
@@ -56,6 +61,17 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
   );
   if (options.handleSignals ?? true) (await import('./manager/install-exit-hooks.ts')).installExitHooks(manager);
   return manager;
+}
+
+/** Whatever is wrong here is said by the create that follows. */
+function warm(
+  installation: Installation,
+  expected: SandboxOptions,
+  provider: (id: string, profile: string) => Promise<SandboxProvider>,
+): void {
+  resolve(installation, expected, { kind: 'execution' })
+    .then(async (resolved) => (await provider(resolved.provider, resolved.profile)).warm?.())
+    .catch(() => undefined);
 }
 
 /** Configuration and adapters without an engine: what `config`, `providers` and `doctor` need. */

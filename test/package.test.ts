@@ -32,7 +32,7 @@ describe('the tarball', async () => {
   const files = (tarball?.files ?? []).map((file) => file.path);
 
   it('holds the built code, the licence and four documents, and nothing else', () => {
-    expect(files.filter((file) => !/^dist\/.+\.(js|d\.ts)$/.test(file)).toSorted()).toEqual([
+    expect(files.filter((file) => !/^dist\/.+\.(js|cjs|d\.ts)$/.test(file)).toSorted()).toEqual([
       'CHANGELOG.md',
       'LICENSE',
       'README.md',

@@ -1,5 +1,5 @@
 /** A command as data: parsing, help, completions and the reference page all derive from it. */
-import type { Sublet } from '../core/api.ts';
+import type { SandboxOptions, Sublet } from '../core/api.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {
@@ -58,7 +58,8 @@ export interface CommandContext {
   /** Aborts when the user gives up or the reader of our output goes away. */
   readonly signal: AbortSignal;
   /** The engine, opened once; the caller of the command closes it. */
-  readonly sublet: () => Promise<Sublet>;
+  /** Opened on first use. `expects`: the sandbox that is about to be made, so that its provider can get ready meanwhile. */
+  readonly sublet: (expects?: SandboxOptions) => Promise<Sublet>;
 }
 
 /** Identity, for the types of `options`. */

@@ -1,12 +1,12 @@
 /** The engine as the commands get it: opened on first use, closed once. */
-import type { Sublet } from '../core/api.ts';
+import type { SandboxOptions, Sublet } from '../core/api.ts';
 import type { Log } from '../telemetry/log.ts';
 import { updateProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Engine {
   readonly isOpen: boolean;
-  readonly sublet: () => Promise<Sublet>;
+  readonly sublet: (expects?: SandboxOptions) => Promise<Sublet>;
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export function createEngine(env: Environment, terminal: Terminal): Engine {
     get isOpen() {
       return opened !== undefined;
     },
-    sublet: () => (opened ??= openEngine(env, terminal)),
+    sublet: (expects) => (opened ??= openEngine(env, terminal, expects)),
     async close() {
       // An engine that failed to open has nothing to close, and its opener has the error.
       const sublet = await opened?.catch(() => undefined);
@@ -27,10 +27,10 @@ export function createEngine(env: Environment, terminal: Terminal): Engine {
   };
 }
 
-async function openEngine(env: Environment, terminal: Terminal): Promise<Sublet> {
+async function openEngine(env: Environment, terminal: Terminal, expects?: SandboxOptions): Promise<Sublet> {
   const [{ open }, log] = await Promise.all([import('../open.ts'), createLog(env, terminal)]);
   // The command line answers signals itself: it closes the engine on the way out.
-  return open({ env, log, handleSignals: false, onProgress: updateProgress });
+  return open({ env, log, handleSignals: false, onProgress: updateProgress, expects });
 }
 
 // Warnings as a person reads them; `SUBLET_LOG` turns on the log with its times and fields.

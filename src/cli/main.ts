@@ -72,4 +72,4 @@ async function fail(cause: unknown, signal: AbortSignal, terminal: Terminal): Pr
 }
 
 // Exits by itself rather than when nothing is left to do: standard input may stay open for ever.
-process.exit(await main(process.argv.slice(2)));
+void main(process.argv.slice(2)).then((status) => process.exit(status));

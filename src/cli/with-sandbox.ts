@@ -13,7 +13,7 @@ export async function withSandbox<T>(
   context: CommandContext,
   use: (sandbox: AgentHandle) => Promise<T>,
 ): Promise<T> {
-  const sublet = await context.sublet();
+  const sublet = await context.sublet(wanted.thread === undefined ? wanted.options : undefined);
   const progress = startProgress(context.terminal, 'Starting a sandbox');
   try {
     if (wanted.thread === undefined) {

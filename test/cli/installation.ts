@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-export const MAIN = path.resolve(import.meta.dirname, '../../dist/cli/main.js');
+export const MAIN = path.resolve(import.meta.dirname, '../../dist/cli/main.cjs');
 
 export interface CliResult {
   /** 128+n when signal n ended it. */

@@ -28,7 +28,11 @@ export class BlankSupply {
 
   /** Called when a sandbox is up: the first may be the only one, the second shows that more will come. */
   refill(): void {
-    if (this.#taken < 2 || this.#spare !== undefined) return;
+    if (this.#taken >= 2) this.prepare();
+  }
+
+  prepare(): void {
+    if (this.#spare !== undefined) return;
     this.#spare = this.#make().then((blank) => {
       blank.setup.setReferenced(false);
       return blank;

@@ -3,25 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requirement } from '../../../test/setup/requirements.ts';
-import type { Clock } from '../../core/clock.ts';
+import { systemClock } from '../../core/system-clock.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
 import type { SandboxProvider } from '../../provider/provider.ts';
 import { missingCapabilities, providerContract, runProviderCase } from '../../testing/provider-contract.ts';
 import { provider as module } from './index.ts';
 
-const clock: Clock = {
-  now: () => Date.now(),
-  schedule(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
 let stateDir = '';
 let provider: SandboxProvider;
 
 function context(): ProviderContext {
   const log = { debug() {}, info() {}, warn() {} };
-  return { stateDir, clock, log, options: {}, secret: () => undefined };
+  return { stateDir, clock: systemClock, log, options: {}, secret: () => undefined };
 }
 
 const usable = await requirement('namespace', async () => {

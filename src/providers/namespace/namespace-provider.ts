@@ -99,6 +99,10 @@ export class NamespaceProvider implements SandboxProvider {
     }
   }
 
+  warm(): void {
+    this.#starter.warm();
+  }
+
   async attach(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<SandboxHandle | undefined> {
     throwIfAborted(signal);
     const record = await readRecord(this.#stateDir, ref.name);

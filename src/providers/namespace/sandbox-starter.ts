@@ -29,6 +29,8 @@ export interface StarterContext {
   readonly clock: Clock;
 }
 
+const SWEEP_AFTER_MS = 5_000;
+
 export class SandboxStarter {
   readonly #context: StarterContext;
   readonly #roots: RootCache;
@@ -82,16 +84,23 @@ export class SandboxStarter {
     }
   }
 
+  /** What every sandbox of the default image needs, before anybody has asked for one. */
+  warm(): void {
+    this.#blanks.prepare();
+    this.#roots.get(undefined, [], () => undefined).catch(() => undefined);
+  }
+
   close(): Promise<void> {
     return this.#blanks.close();
   }
 
   async #lookAround(): Promise<BuildHost> {
-    const { stateDir, stock, privileges } = this.#context;
+    const { stateDir, stock, privileges, clock } = this.#context;
     const files = ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8').catch(() => ''));
     const [mountInfo = '', own = ''] = await Promise.all(files);
     const cgroups = await findCgroupHost(mountInfo, own);
-    if (cgroups !== undefined) void sweepCgroups(cgroups);
+    // Not now: whoever looks around is in a hurry to make a sandbox, and one run has nothing to sweep.
+    if (cgroups !== undefined) clock.schedule(SWEEP_AFTER_MS, () => void sweepCgroups(cgroups), { ref: false });
     const { diskOwner, outerUid } = privileges;
     return { stateDir, stock, diskOwner, outerUid, cgroups };
   }
