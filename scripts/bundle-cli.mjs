@@ -29,6 +29,7 @@ await bundle.write({
   entryFileNames: '[name].cjs',
   chunkFileNames: '[name].cjs',
   comments: false,
+  dynamicImportInCjs: false,
   codeSplitting: {
     includeDependenciesRecursively: false,
     groups: [
