@@ -29,7 +29,6 @@ await bundle.write({
   entryFileNames: '[name].cjs',
   chunkFileNames: '[name].cjs',
   comments: false,
-  dynamicImportInCjs: false,
   codeSplitting: {
     includeDependenciesRecursively: false,
     groups: [

@@ -1,13 +1,20 @@
-/** Keeps one blank ahead of need while sandboxes are being made one after another. */
+/** Keeps blanks ahead of need while sandboxes are being made one after another. */
 import type { Clock } from '../../core/clock.ts';
 import type { Blank } from './blank.ts';
 
 const UNUSED_MS = 30_000;
+const MOST = 4;
+
+interface Spare {
+  readonly blank: Promise<Blank | undefined>;
+  isMade: boolean;
+}
 
 export class BlankSupply {
   readonly #make: () => Promise<Blank>;
   readonly #clock: Clock;
-  #spare: Promise<Blank> | undefined;
+  readonly #spare: Spare[] = [];
+  #target = 1;
   #taken = 0;
   #cancelDiscard: () => void = () => undefined;
 
@@ -17,10 +24,10 @@ export class BlankSupply {
   }
 
   async take(): Promise<Blank> {
-    const spare = this.#spare;
-    this.#spare = undefined;
-    this.#cancelDiscard();
-    const blank = (await spare?.catch(() => undefined)) ?? (await this.#make());
+    const next = this.#spare.shift();
+    // Whoever has to wait for one shows that more should be ready.
+    if (next?.isMade === false) this.#target = Math.min(this.#target * 2, MOST);
+    const blank = (await next?.blank) ?? (await this.#make());
     blank.setup.setReferenced(true);
     this.#taken++;
     return blank;
@@ -28,24 +35,29 @@ export class BlankSupply {
 
   /** Called when a sandbox is up: the first may be the only one, the second shows that more will come. */
   refill(): void {
-    if (this.#taken >= 2) this.prepare();
+    if (this.#taken >= 2) while (this.#spare.length < this.#target) this.prepare();
   }
 
+  /** Makes one blank ahead. */
   prepare(): void {
-    if (this.#spare !== undefined) return;
-    this.#spare = this.#make().then((blank) => {
-      blank.setup.setReferenced(false);
-      return blank;
-    });
-    this.#spare.catch(() => undefined);
+    const blank = this.#make().then(
+      (made) => {
+        made.setup.setReferenced(false);
+        spare.isMade = true;
+        return made;
+      },
+      // Whoever takes it tries again and hears why.
+      () => undefined,
+    );
+    const spare: Spare = { blank, isMade: false };
+    this.#spare.push(spare);
+    this.#cancelDiscard();
     this.#cancelDiscard = this.#clock.schedule(UNUSED_MS, () => void this.close(), { ref: false });
   }
 
   async close(): Promise<void> {
-    const spare = this.#spare;
-    this.#spare = undefined;
     this.#cancelDiscard();
-    const blank = await spare?.catch(() => undefined);
-    await blank?.discard();
+    this.#target = 1;
+    await Promise.all(this.#spare.splice(0).map(async ({ blank }) => (await blank)?.discard()));
   }
 }

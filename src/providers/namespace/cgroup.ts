@@ -1,7 +1,7 @@
 /** Control groups, version 1 and 2, where this process may write them. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
 
 export type Controller = 'memory' | 'cpu' | 'pids' | 'freezer';
@@ -25,7 +25,7 @@ export async function findCgroupHost(mountInfo: string, selfCgroup: string): Pro
 
 /** Makes a sandbox's groups, as yet without limits. A controller that is missing or refuses is left out. */
 export async function makeCgroups(host: CgroupHost, name: string): Promise<readonly string[]> {
-  const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
+  const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids];
   const dirs = [...new Set(roots)]
     .filter((root): root is string => root !== undefined)
     .map((root) => join(root, GROUP, name));
@@ -42,6 +42,22 @@ export async function makeCgroups(host: CgroupHost, name: string): Promise<reado
 
 export async function joinCgroups(dirs: readonly string[], pid: number): Promise<void> {
   for (const dir of dirs) await writeFile(join(dir, 'cgroup.procs'), String(pid));
+}
+
+/** A group of its own for the processor, for a sandbox that is limited in it: version 1 has one tree for each controller. */
+export async function addCpuCgroup(
+  host: CgroupHost,
+  dirs: readonly string[],
+  limits: Limits,
+  pid: number,
+): Promise<readonly string[]> {
+  const { cpu } = host.roots;
+  const [other] = dirs;
+  if (host.version === 2 || limits.cpuMillis === undefined || cpu === undefined || other === undefined) return dirs;
+  const dir = join(cpu, GROUP, basename(other));
+  await mkdir(dir, { recursive: true });
+  await joinCgroups([dir], pid);
+  return [...dirs, dir];
 }
 
 /** What is asked for and can be had; a limit that no group enforces is left to the process's own limits. */

@@ -25,7 +25,7 @@ import { CAPABILITIES } from './namespace-config.ts';
 import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
-import { identify, isSameProcess } from './process-identity.ts';
+import { identifySelf, isSameProcess } from './process-identity.ts';
 import { removeTree } from './remove-tree.ts';
 import {
   isRunning,
@@ -83,7 +83,7 @@ export class NamespaceProvider implements SandboxProvider {
     if (!(await reserve(this.#stateDir, spec.name))) return this.#createAgain(spec, signal);
     MAKING.add(sandboxPaths(this.#stateDir, spec.name).dir);
     try {
-      const record = newRecord(spec, await identify(process.pid), this.#context.clock.now());
+      const record = newRecord(spec, await identifySelf(), this.#context.clock.now());
       await writeFirstRecord(this.#stateDir, record);
       return await this.#start(record, spec.env ?? {}, spec.onProgress, signal);
     } catch (cause) {

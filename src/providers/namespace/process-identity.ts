@@ -9,6 +9,12 @@ export interface ProcessIdentity {
 }
 
 let bootId: Promise<string> | undefined;
+let own: Promise<ProcessIdentity | undefined> | undefined;
+
+/** This process: who it is does not change. */
+export function identifySelf(): Promise<ProcessIdentity | undefined> {
+  return (own ??= identify(process.pid));
+}
 
 export async function identify(pid: number): Promise<ProcessIdentity | undefined> {
   const startTicks = await readStartTicks(pid);

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts';
 import { makeBlank, type Setup } from './blank.ts';
 import { BlankSupply } from './blank-supply.ts';
 import { type BuildHost, buildSandbox } from './build-sandbox.ts';
-import { cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
+import { addCpuCgroup, cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
 import { sandboxPaths } from './layout.ts';
 import { defaultLimits } from './limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
@@ -65,11 +65,15 @@ export class SandboxStarter {
       await Promise.allSettled([preparing, taking.then((unused) => unused.discard())]);
       throw cause;
     });
-    const { init, holder, cgroups, setup } = blank;
-    let started: SandboxRecord = { ...record, init, holder, cgroups };
+    const { init, holder, setup } = blank;
+    let started: SandboxRecord = { ...record, init, holder, cgroups: blank.cgroups };
     const begin = async (): Promise<void> => {
-      const limiting = host.cgroups && limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
-      await Promise.all([writeRecord(stateDir, started), limiting]);
+      if (host.cgroups !== undefined) {
+        const cgroups = await addCpuCgroup(host.cgroups, blank.cgroups, record.limits, init.pid);
+        started = { ...started, cgroups };
+        await limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
+      }
+      await writeRecord(stateDir, started);
       if (record.network !== 'open') return;
       started = { ...started, uplink: await openUplink(init, holder) };
       await writeRecord(stateDir, started);
