@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { SubletError } from '../../src/core/errors.ts';
 import { readRecord } from '../../src/providers/namespace/sandbox-record.ts';
+import { isSameProcess } from '../../src/providers/namespace/process-identity.ts';
+import { mayOpenTun } from '../../src/providers/namespace/uplink.ts';
+import { requirement } from '../setup/requirements.ts';
 import { canRun, openWorld, sh, signal, until } from './world.ts';
 
 const world = await openWorld();
+const canConnect = (await requirement('pasta')) && (await mayOpenTun());
 const COUNT = 'i=0; while :; do i=$((i+1)); echo $i >counter; sleep 0.02; done';
 
 describe.runIf(canRun)('a manager that is killed', () => {
@@ -22,6 +26,16 @@ describe.runIf(canRun)('a manager that is killed', () => {
     const error = await found?.commands.run('true').catch((cause: unknown) => cause);
     expect(SubletError.is(error, 'SANDBOX_LOST')).toBe(true);
   });
+
+  if (canConnect) {
+    it('takes along what carried the network of its ephemeral sandbox', async () => {
+      const { child, name } = await world.manager({ ephemeral: true, network: 'open' }, 'echo ready');
+      const uplink = (await readRecord(world.stateDir, name))?.uplink;
+      expect(uplink !== undefined && (await isSameProcess(uplink))).toBe(true);
+      child.kill('SIGKILL');
+      await until(async () => uplink !== undefined && !(await isSameProcess(uplink)), 'the uplink ends');
+    });
+  }
 
   it('leaves a session’s sandbox to the next, with its files and background commands', async () => {
     const { child, name } = await world.manager(

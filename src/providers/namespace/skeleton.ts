@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { cp, lstat, mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { SubletError } from '../../core/errors.ts';
 import { HOST_ETC, type Image } from './image.ts';
 import { DISK_DIRS, HOME, INNER_UID } from './layout.ts';
 import { ARMED, INIT, RESIDENT } from './scripts.ts';
@@ -67,11 +68,23 @@ async function build(
   }
   for (const [name] of etc) await copyPublic(join('/etc', name), join(draft, 'etc', name));
   if (image.isHost) for (const [name, text] of Object.entries(OWN_ETC)) await file(`etc/${name}`, text);
-  for (const target of extraTargets) await directory(target);
+  for (const target of extraTargets) {
+    refuseBehindLink(image, target);
+    await directory(target);
+  }
   await rename(draft, root).catch(async () => {
     // Another process has made the same root in the meantime.
     await stat(root);
     await rm(draft, { recursive: true, force: true });
+  });
+}
+
+/** A link of the image leads nowhere yet: a directory made behind it would be made on the host. */
+function refuseBehindLink(image: Image, target: string): void {
+  const first = target.split('/').find((part) => part !== '');
+  if (!image.entries.some((entry) => entry.kind === 'link' && entry.name === first)) return;
+  throw new SubletError('CONFIG_INVALID', `The mount target ${target} lies behind a link of the image.`, {
+    hint: 'Mount it at the place the link points to, or somewhere else.',
   });
 }
 

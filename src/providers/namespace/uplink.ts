@@ -42,14 +42,23 @@ export async function openUplink(init: ProcessIdentity, holder: ProcessIdentity)
     });
   }
   const [user, net] = [`/proc/${holder.pid}/ns/user`, `/proc/${init.pid}/ns/net`];
-  return tool === 'pasta' ? startPasta(user, net) : startSlirp(user, net);
+  return startDaemon(tool === 'pasta' ? pastaLine(user, net) : slirpLine(user, net), init.pid);
 }
 
 export async function closeUplink(uplink: ProcessIdentity | undefined): Promise<void> {
   if (uplink === undefined) return;
   for (let attempt = 0; attempt < 200 && (await isSameProcess(uplink)); attempt++) {
-    if (attempt === 0 || attempt === 100) process.kill(uplink.pid, 'SIGKILL');
+    // The tool and the shell that watches over it are one group.
+    if (attempt === 0 || attempt === 100) endGroup(uplink.pid);
     await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has just ended.
   }
 }
 
@@ -78,24 +87,15 @@ async function onPath(program: string): Promise<boolean> {
 }
 
 /** pasta by itself maps the gateway's address and listening ports to the host's loopback: both are switched off. */
-function startPasta(user: string, net: string): Promise<ProcessIdentity> {
+function pastaLine(user: string, net: string): readonly string[] {
   const closed = ['--no-map-gw', '--tcp-ports', 'none', '--udp-ports', 'none', '--tcp-ns', 'none', '--udp-ns', 'none'];
   const root = process.getuid?.() === 0 ? ['--runas', '0'] : [];
-  return startDaemon('pasta', [
-    '--foreground',
-    '--quiet',
-    '--config-net',
-    ...closed,
-    ...root,
-    '--userns',
-    user,
-    '--netns',
-    net,
-  ]);
+  return ['pasta', '--foreground', '--quiet', '--config-net', ...closed, ...root, '--userns', user, '--netns', net];
 }
 
-function startSlirp(user: string, net: string): Promise<ProcessIdentity> {
-  return startDaemon('slirp4netns', [
+function slirpLine(user: string, net: string): readonly string[] {
+  return [
+    'slirp4netns',
     '--configure',
     '--mtu=65520',
     '--disable-host-loopback',
@@ -104,21 +104,37 @@ function startSlirp(user: string, net: string): Promise<ProcessIdentity> {
     '--netns-type=path',
     net,
     'tap0',
-  ]);
+  ];
 }
 
-async function startDaemon(program: string, args: readonly string[]): Promise<ProcessIdentity> {
-  const child = spawn(program, args, { detached: true, cwd: '/', env: BASE_ENV, stdio: ['ignore', 'ignore', 'pipe'] });
+/** The tool would hold the network for ever; this shell ends it within a second of the sandbox, whoever ended that. */
+const WATCH = `
+init=$1
+shift
+"$@" &
+tool=$!
+pause=0.1
+while kill -0 "$init" 2>/dev/null && kill -0 "$tool" 2>/dev/null; do sleep "$pause"; pause=1; done
+kill -KILL "$tool" 2>/dev/null
+`;
+
+async function startDaemon(line: readonly string[], initPid: number): Promise<ProcessIdentity> {
+  const child = spawn('sh', ['-c', WATCH, 'sh', String(initPid), ...line], {
+    detached: true,
+    cwd: '/',
+    env: BASE_ENV,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => {
     if (said.length < 2_000) said += chunk.toString();
   });
   const ended = new Promise<true>((resolve) => child.once('close', () => resolve(true)));
   // Neither tool tells when it is ready; one that cannot work ends within moments.
-  const failed = await Promise.race([ended, new Promise<false>((resolve) => setTimeout(() => resolve(false), 150))]);
+  const failed = await Promise.race([ended, new Promise<false>((resolve) => setTimeout(() => resolve(false), 250))]);
   const identity = failed ? undefined : await identify(child.pid as number);
   if (identity === undefined) {
-    throw new SubletError('CREATE_FAILED', `${program} could not connect the sandbox: ${said.trim()}`, {
+    throw new SubletError('CREATE_FAILED', `${line[0]} could not connect the sandbox: ${said.trim()}`, {
       hint: 'Use --network none, or install the other of pasta and slirp4netns.',
     });
   }
