@@ -4,6 +4,7 @@ import type { Blank } from './blank.ts';
 
 const UNUSED_MS = 30_000;
 const MOST = 4;
+const REFILL_AFTER_MS = 4;
 
 interface Spare {
   readonly blank: Promise<Blank | undefined>;
@@ -17,6 +18,7 @@ export class BlankSupply {
   #target = 1;
   #taken = 0;
   #cancelDiscard: () => void = () => undefined;
+  #cancelRefill: () => void = () => undefined;
 
   constructor(make: () => Promise<Blank>, clock: Clock) {
     this.#make = make;
@@ -33,9 +35,20 @@ export class BlankSupply {
     return blank;
   }
 
-  /** Called when a sandbox is up: the first may be the only one, the second shows that more will come. */
+  /**
+   * Called when a sandbox is up: the first may be the only one, the second shows that more will come. A little later,
+   * because starting a process holds this one up just when the new sandbox is wanted.
+   */
   refill(): void {
-    if (this.#taken >= 2) while (this.#spare.length < this.#target) this.prepare();
+    if (this.#taken < 2) return;
+    this.#cancelRefill();
+    this.#cancelRefill = this.#clock.schedule(
+      REFILL_AFTER_MS,
+      () => {
+        while (this.#spare.length < this.#target) this.prepare();
+      },
+      { ref: false },
+    );
   }
 
   /** Makes one blank ahead. */
@@ -56,6 +69,7 @@ export class BlankSupply {
   }
 
   async close(): Promise<void> {
+    this.#cancelRefill();
     this.#cancelDiscard();
     this.#target = 1;
     await Promise.all(this.#spare.splice(0).map(async ({ blank }) => (await blank)?.discard()));

@@ -9,7 +9,7 @@ import { type CgroupHost, joinCgroups, makeCgroups, removeCgroups } from './cgro
 import { setupError } from './namespace-errors.ts';
 import { BASE_ENV, type Privileges } from './privileges.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
-import { SETUP } from './scripts.ts';
+import { BEGIN, SETUP } from './scripts.ts';
 
 export interface Blank {
   readonly init: ProcessIdentity;
@@ -56,8 +56,9 @@ async function spawnSetup(privileges: Privileges): Promise<ChildProcess> {
       ...rest,
       'sh',
       '-c',
-      SETUP,
+      BEGIN,
       'sh',
+      SETUP,
       String(privileges.innerUserNamespaces),
       ...privileges.drop,
       'sh',

@@ -86,7 +86,7 @@ export async function limitCgroups(
 
 /** Succeeds when they are gone already. Processes that are still ending make it wait a little. */
 export async function removeCgroups(dirs: readonly string[]): Promise<void> {
-  for (const dir of dirs) await removeGroup(dir);
+  await Promise.all(dirs.map(removeGroup));
 }
 
 /** Two managers may see different pids for the same process, so a pid alone would not keep their groups apart. */
@@ -226,7 +226,7 @@ async function removeGroup(dir: string): Promise<void> {
       (cause: NodeJS.ErrnoException) => cause.code,
     );
     if (code !== 'EBUSY' && code !== 'ENOTEMPTY') return;
-    await new Promise((resolve) => setTimeout(resolve, Math.min(2 + attempt, 20)));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 20)));
   }
 }
 

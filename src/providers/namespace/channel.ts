@@ -32,6 +32,7 @@ export class Channel {
   readonly name: string;
   readonly #stock: PipeStock;
   #made = 0;
+  #next: Promise<SlotPipes> | undefined;
 
   constructor(dir: string, name: string, stock: PipeStock) {
     this.dir = dir;
@@ -52,8 +53,26 @@ export class Channel {
     return { control: quiet(new Socket({ fd: control, readable: false, writable: true })), status };
   }
 
+  /** Has the next slot's pipes ready when the shell that will use them is. */
+  prepareSlot(): void {
+    this.#next ??= this.#openNext();
+    this.#next.catch(() => undefined);
+  }
+
+  async discardSlot(): Promise<void> {
+    const next = await this.#next?.catch(() => undefined);
+    this.#next = undefined;
+    for (const pipe of [next?.script, next?.stdout, next?.stderr]) pipe?.destroy();
+  }
+
+  openSlot(): Promise<SlotPipes> {
+    const next = this.#next ?? this.#openNext();
+    this.#next = undefined;
+    return next;
+  }
+
   /** Opens our ends before the shell opens its own: a writer waits for its reader. */
-  async openSlot(): Promise<SlotPipes> {
+  async #openNext(): Promise<SlotPipes> {
     const slot = `${this.name}${this.#made++}`;
     const path = (pipe: string): string => join(this.dir, `${slot}.${pipe}`);
     await this.#stock.place(SLOT_PIPES.map(path));

@@ -12,7 +12,7 @@ const GIVE_UP_MS = 10_000;
 /** `setup` tells at once where this process started the sandbox; elsewhere the kernel is asked again and again. */
 export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | undefined, setup?: Setup): Promise<void> {
   const { init, holder } = record;
-  if (init !== undefined && (await isSameProcess(init))) {
+  if (init !== undefined && (isAlive(setup) || (await isSameProcess(init)))) {
     // Without a freezer whoever waits outside for a process is stopped with it, and would never collect it.
     if (record.paused && cgroups === undefined) await thaw(cgroups, record);
     // The kernel ends every process of a PID namespace with its first one.
@@ -21,9 +21,17 @@ export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | un
     setup?.child.ref();
     await Promise.race([setup?.exited ?? gone([init, holder]), tooLong(record.name)]);
   }
-  await closeUplink(record.uplink);
-  await removeCgroups(record.cgroups);
-  await removeFreezer(cgroups, record);
+  await Promise.all([closeUplink(record.uplink), removeCgroups(record.cgroups), removeFreezer(cgroups, record)]);
+}
+
+/** Ends what this process started before anything is read: the record tells what else there is to end. */
+export function beginToEnd(setup: Setup | undefined, init: SandboxRecord['init']): void {
+  if (init !== undefined && isAlive(setup)) kill(init.pid);
+}
+
+// Whoever holds the sandbox waits for its first process, so while it lives that pid is no other's.
+function isAlive(setup: Setup | undefined): boolean {
+  return setup !== undefined && setup.child.exitCode === null && setup.child.signalCode === null;
 }
 
 function kill(pid: number): void {

@@ -17,7 +17,7 @@ import type {
   SandboxSpec,
 } from '../../provider/provider.ts';
 import type { Setup } from './blank.ts';
-import { endSandbox } from './end-sandbox.ts';
+import { beginToEnd, endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
 import { NamespaceCommands } from './namespace-commands.ts';
@@ -118,6 +118,7 @@ export class NamespaceProvider implements SandboxProvider {
   async destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
     throwIfAborted(signal);
     const held = this.#held.get(ref.name);
+    beginToEnd(held?.setup, held?.init);
     await this.#letGo(ref.name);
     // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
     const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);

@@ -6,8 +6,6 @@ import { JOIN } from './scripts.ts';
 
 const NAMESPACES = ['--mount', '--propagation', 'slave', '--pid', '--fork', '--net', '--ipc', '--uts', '--cgroup'];
 
-const WITHOUT_PRIVILEGES = ['setpriv', '--no-new-privs', '--inh-caps=-all'];
-
 export interface Privileges {
   readonly isRoot: boolean;
   /** Who owns the files of a sandbox's disk on the host. */
@@ -31,24 +29,14 @@ const ROOT: Privileges = {
   outerUid: INNER_UID,
   idMap: `0 0 1\n${INNER_UID} ${HOST_UID} 1\n`,
   innerUserNamespaces: 0,
-  // The capabilities that were kept across the start are inheritable: those go first, the others with the ids.
-  drop: [
-    ...WITHOUT_PRIVILEGES,
-    'unshare',
-    '--setgid',
-    `${INNER_UID}`,
-    '--setuid',
-    `${INNER_UID}`,
-    '--root=.',
-    `--wd=${WORKDIR}`,
-  ],
+  drop: ['unshare', '--setgid', `${INNER_UID}`, '--setuid', `${INNER_UID}`, '--root=.', `--wd=${WORKDIR}`],
 };
 
 /** One user namespace holds the mounts, a second one inside it the agent: it has no rights over the first. */
 const USER: Privileges = {
   isRoot: false,
   diskOwner: undefined,
-  unshare: ['setpriv', '--no-new-privs', 'unshare', '--map-root-user', ...NAMESPACES],
+  unshare: ['unshare', '--map-root-user', ...NAMESPACES],
   outerUid: 0,
   idMap: undefined,
   innerUserNamespaces: 1,

@@ -69,11 +69,12 @@ export class SandboxStarter {
     let started: SandboxRecord = { ...record, init, holder, cgroups: blank.cgroups };
     const begin = async (): Promise<void> => {
       if (host.cgroups !== undefined) {
-        const cgroups = await addCpuCgroup(host.cgroups, blank.cgroups, record.limits, init.pid);
-        started = { ...started, cgroups };
-        await limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
+        started = { ...started, cgroups: await addCpuCgroup(host.cgroups, blank.cgroups, record.limits, init.pid) };
       }
-      await writeRecord(stateDir, started);
+      await Promise.all([
+        writeRecord(stateDir, started),
+        host.cgroups && limitCgroups(host.cgroups, started.cgroups, record.limits, defaultLimits(totalmem())),
+      ]);
       if (record.network !== 'open') return;
       started = { ...started, uplink: await openUplink(init, holder) };
       await writeRecord(stateDir, started);

@@ -5,16 +5,24 @@
  */
 
 /**
- * Runs on the host's files as root of the outer user namespace. It says which process it is, and once that may be root
- * learns from descriptor 3, line by line, what to become: the mount table, the new root, the limits, and how long to live.
- * Its arguments are how many user namespaces may still be made, and the line that drops privileges. It never runs a
- * program of the image: those see no capability.
+ * The first process of new namespaces. It says which one it is and waits until it is root of the outer user namespace;
+ * then no capability is left to inherit, none can be gained any more, and $1 goes on with the other arguments.
  */
-export const SETUP: string = `
-inner=$1; shift
+export const BEGIN: string = `
 read -r pid _ </proc/self/stat
 echo "p $pid" >&4
 read -r go <&3 || exit 0
+setup=$1; shift
+exec setpriv --no-new-privs --inh-caps=-all sh -c "$setup" sh "$@"
+`;
+
+/**
+ * Runs on the host's files as root of the outer user namespace, and learns from descriptor 3, line by line, what to
+ * become: the mount table, the new root, the limits, and how long to live. Its arguments are how many user namespaces
+ * may still be made, and the line that drops privileges. It never runs a program of the image: those see no capability.
+ */
+export const SETUP: string = `
+inner=$1; shift
 ip link set lo up 2>/dev/null &
 { echo sandbox >/proc/sys/kernel/hostname || hostname sandbox; } 2>/dev/null &
 echo "b" >&4

@@ -32,6 +32,7 @@ export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortS
     if (signal.aborted) onAbort();
     const { mountTable, root, limits, channel } = plan.prepared;
     setup.lifeline.write(`${[mountTable, root, limits, plan.owned ? 'owned' : 'free'].join('\n')}\n`);
+    channel.prepareSlot();
     await Promise.race([plan.record(), setup.ended]);
     setup.lifeline.write('recorded\n');
     await setup.line('c');
@@ -41,6 +42,9 @@ export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortS
     await setup.line('m');
     setup.letGo(plan.owned);
     return resident;
+  } catch (cause) {
+    await plan.prepared.channel.discardSlot();
+    throw cause;
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
