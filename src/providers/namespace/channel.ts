@@ -32,6 +32,7 @@ export class Channel {
   readonly name: string;
   readonly #stock: PipeStock;
   #made = 0;
+  readonly #forgotten: string[] = [];
   #next: Promise<SlotPipes> | undefined;
 
   constructor(dir: string, name: string, stock: PipeStock) {
@@ -73,6 +74,7 @@ export class Channel {
 
   /** Opens our ends before the shell opens its own: a writer waits for its reader. */
   async #openNext(): Promise<SlotPipes> {
+    void this.#removeForgotten();
     const slot = `${this.name}${this.#made++}`;
     const path = (pipe: string): string => join(this.dir, `${slot}.${pipe}`);
     await this.#stock.place(SLOT_PIPES.map(path));
@@ -89,8 +91,20 @@ export class Channel {
     };
   }
 
-  /** The names are no longer needed once both sides have opened the pipes, or never will. */
-  async removeSlot(slot: string): Promise<void> {
+  /**
+   * The slot's pipes are no longer needed by name. They go when the next slot is opened: after the last command of a
+   * sandbox the whole directory goes anyway.
+   */
+  forgetSlot(slot: string): void {
+    this.#forgotten.push(slot);
+  }
+
+  async #removeForgotten(): Promise<void> {
+    const slots = this.#forgotten.splice(0);
+    await Promise.all(slots.map((slot) => this.#removeSlot(slot)));
+  }
+
+  async #removeSlot(slot: string): Promise<void> {
     await Promise.all(SLOT_PIPES.map((pipe) => unlink(join(this.dir, `${slot}.${pipe}`)).catch(() => undefined)));
   }
 

@@ -142,7 +142,7 @@ export class ResidentShell {
 
   #start(slot: Slot, script: string, stdin: boolean): Socket | null {
     const { pipes } = slot;
-    void slot.exit.then(() => (this.#isOpen ? this.#channel.removeSlot(pipes.slot) : undefined));
+    void slot.exit.then(() => this.#channel.forgetSlot(pipes.slot));
     this.#started++;
     // The first command may be the only one: only a second shows that more will come.
     if (this.#started > 1) for (let count = this.#spare.length; count < this.#spareTarget; count++) this.warm();
