@@ -23,7 +23,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const path = resolve(options.path);
   const connection = new Connection(path, await openFile(path), options.clock ?? systemClock);
   try {
-    await connection.run(() => connection.exec('pragma synchronous = normal'));
+    // Up to 64 MiB of pages stay in memory: a session's row is read at every use, however many sessions there are.
+    await connection.run(() => connection.exec('pragma synchronous = normal; pragma cache_size = -65536'));
     await prepareSchema(connection);
     return new SqliteStore(connection);
   } catch (cause) {
