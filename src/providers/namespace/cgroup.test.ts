@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { addCpuCgroup, findCgroupHost, hasMemoryGroup, limitCgroups, makeCgroups } from './cgroup.ts';
+import { findCgroupHost, hasMemoryGroup, limitCgroups, makeCgroups } from './cgroup.ts';
 
 /** Directories that stand for the kernel's: what is written to them can be read again. */
 let root = '';
@@ -82,7 +82,7 @@ describe('limits in control groups', () => {
       version: 1,
       roots: { memory: join(root, 'memory'), pids: join(root, 'pids'), cpu: join(root, 'cpu') },
     } as const;
-    const dirs = await addCpuCgroup(host, await makeCgroups(host, 'box'), limits, 1);
+    const dirs = await makeCgroups(host, 'box');
     await limitCgroups(host, dirs, limits, {});
     expect(await readFile(join(root, 'memory/sublet/box/memory.limit_in_bytes'), 'utf8')).toBe('1000');
     expect(await readFile(join(root, 'pids/sublet/box/pids.max'), 'utf8')).toBe('5');

@@ -1,7 +1,7 @@
 /** Control groups, version 1 and 2, where this process may write them. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
 
 export type Controller = 'memory' | 'cpu' | 'pids' | 'freezer';
@@ -14,6 +14,9 @@ export interface CgroupHost {
 
 const GROUP = 'sublet';
 const CPU_PERIOD_US = 100_000;
+/** A quarter of the usual weight: where both want the processor, agents wait for the manager and not it for them. */
+const CPU_SHARES = 256;
+const CPU_WEIGHT = 25;
 
 /** undefined where no controller is writable: an ordinary user without delegation, or a container. */
 export async function findCgroupHost(mountInfo: string, selfCgroup: string): Promise<CgroupHost | undefined> {
@@ -23,9 +26,13 @@ export async function findCgroupHost(mountInfo: string, selfCgroup: string): Pro
   return v2 === undefined ? undefined : findVersion2(v2.split(' ')[4] ?? '', selfCgroup);
 }
 
-/** Makes a sandbox's groups, as yet without limits. A controller that is missing or refuses is left out. */
+/**
+ * Makes a sandbox's groups, as yet without limits. A controller that is missing or refuses is left out. The one for the
+ * processor is there also without a limit: the scheduler then takes the sandbox for one, however many commands run in
+ * it; else each would count as much as the manager that serves them all.
+ */
 export async function makeCgroups(host: CgroupHost, name: string): Promise<readonly string[]> {
-  const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids];
+  const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
   const dirs = [...new Set(roots)]
     .filter((root): root is string => root !== undefined)
     .map((root) => join(root, GROUP, name));
@@ -42,22 +49,6 @@ export async function makeCgroups(host: CgroupHost, name: string): Promise<reado
 
 export async function joinCgroups(dirs: readonly string[], pid: number): Promise<void> {
   for (const dir of dirs) await writeFile(join(dir, 'cgroup.procs'), String(pid));
-}
-
-/** A group of its own for the processor, for a sandbox that is limited in it: version 1 has one tree for each controller. */
-export async function addCpuCgroup(
-  host: CgroupHost,
-  dirs: readonly string[],
-  limits: Limits,
-  pid: number,
-): Promise<readonly string[]> {
-  const { cpu } = host.roots;
-  const [other] = dirs;
-  if (host.version === 2 || limits.cpuMillis === undefined || cpu === undefined || other === undefined) return dirs;
-  const dir = join(cpu, GROUP, basename(other));
-  await mkdir(dir, { recursive: true });
-  await joinCgroups([dir], pid);
-  return [...dirs, dir];
 }
 
 /** What is asked for and can be had; a limit that no group enforces is left to the process's own limits. */
@@ -198,13 +189,15 @@ function version1Settings(limits: Limits): Readonly<Record<string, readonly Sett
   return {
     memory: limits.memoryBytes === undefined ? [] : [['memory.limit_in_bytes', String(limits.memoryBytes)]],
     pids: limits.pids === undefined ? [] : [['pids.max', String(limits.pids)]],
-    cpu:
-      limits.cpuMillis === undefined
+    cpu: [
+      ['cpu.shares', String(CPU_SHARES)],
+      ...(limits.cpuMillis === undefined
         ? []
-        : [
+        : ([
             ['cpu.cfs_period_us', String(CPU_PERIOD_US)],
             ['cpu.cfs_quota_us', String(Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000))],
-          ],
+          ] as const)),
+    ],
   };
 }
 
@@ -213,6 +206,7 @@ function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<str
   if (limits.memoryBytes !== undefined && host.roots.memory !== undefined)
     all.push(['memory.max', String(limits.memoryBytes)]);
   if (limits.pids !== undefined && host.roots.pids !== undefined) all.push(['pids.max', String(limits.pids)]);
+  if (host.roots.cpu !== undefined) all.push(['cpu.weight', String(CPU_WEIGHT)]);
   if (limits.cpuMillis !== undefined && host.roots.cpu !== undefined) {
     all.push(['cpu.max', `${Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000)} ${CPU_PERIOD_US}`]);
   }

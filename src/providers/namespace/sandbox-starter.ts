@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts';
 import { makeBlank, type Setup } from './blank.ts';
 import { BlankSupply } from './blank-supply.ts';
 import { type BuildHost, buildSandbox } from './build-sandbox.ts';
-import { addCpuCgroup, cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
+import { cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
 import { sandboxPaths } from './layout.ts';
 import { defaultLimits } from './limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
@@ -65,15 +65,12 @@ export class SandboxStarter {
       await Promise.allSettled([preparing, taking.then((unused) => unused.discard())]);
       throw cause;
     });
-    const { init, holder, setup } = blank;
-    let started: SandboxRecord = { ...record, init, holder, cgroups: blank.cgroups };
+    const { init, holder, cgroups, setup } = blank;
+    let started: SandboxRecord = { ...record, init, holder, cgroups };
     const begin = async (): Promise<void> => {
-      if (host.cgroups !== undefined) {
-        started = { ...started, cgroups: await addCpuCgroup(host.cgroups, blank.cgroups, record.limits, init.pid) };
-      }
       await Promise.all([
         writeRecord(stateDir, started),
-        host.cgroups && limitCgroups(host.cgroups, started.cgroups, record.limits, defaultLimits(totalmem())),
+        host.cgroups && limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem())),
       ]);
       if (record.network !== 'open') return;
       started = { ...started, uplink: await openUplink(init, holder) };
