@@ -39,7 +39,8 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
   const opened = new Map<string, Promise<SandboxProvider>>();
   const provider = (id: string, profile: string): Promise<SandboxProvider> =>
     once(opened, `${id}\0${profile}`, () => openProvider(installation, id, profile));
-  if (options.expects !== undefined) warm(installation, options.expects, provider);
+  // Before the store: opening that keeps this process busy, and the provider's processes can start meanwhile.
+  if (options.expects !== undefined) await warm(installation, options.expects, provider);
   const [{ createManager }, identity, store] = await Promise.all([
     import('./manager/create-manager.ts'),
     readIdentity(config.home),
@@ -64,14 +65,17 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
 }
 
 /** Whatever is wrong here is said by the create that follows. */
-function warm(
+async function warm(
   installation: Installation,
   expected: SandboxOptions,
   provider: (id: string, profile: string) => Promise<SandboxProvider>,
-): void {
-  resolve(installation, expected, { kind: 'execution' })
-    .then(async (resolved) => (await provider(resolved.provider, resolved.profile)).warm?.())
-    .catch(() => undefined);
+): Promise<void> {
+  try {
+    const resolved = await resolve(installation, expected, { kind: 'execution' });
+    await (await provider(resolved.provider, resolved.profile)).warm?.();
+  } catch {
+    return;
+  }
 }
 
 /** Configuration and adapters without an engine: what `config`, `providers` and `doctor` need. */

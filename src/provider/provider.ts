@@ -62,8 +62,8 @@ export interface SandboxProvider {
    * If `signal` aborts or it throws, nothing is left behind that `destroy(ref)` would not remove.
    */
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
-  /** A create is about to come: makes ready what needs no spec. Nothing of it outlasts `close`. */
-  warm?(): void;
+  /** A create is about to come: resolves when what needs no spec is being made ready. Nothing of it outlasts `close`. */
+  warm?(): Promise<void>;
   /** Finds it; never starts, wakes or makes one. undefined = certainly gone; doubt throws PROVIDER_UNAVAILABLE. */
   attach(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<SandboxHandle | undefined>;
   /** Nothing of it remains, processes and disk included. Already gone is success. */

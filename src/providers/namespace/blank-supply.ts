@@ -12,7 +12,7 @@ interface Spare {
 }
 
 export class BlankSupply {
-  readonly #make: () => Promise<Blank>;
+  readonly #make: (onStarted?: () => void) => Promise<Blank>;
   readonly #clock: Clock;
   readonly #spare: Spare[] = [];
   #target = 1;
@@ -20,7 +20,7 @@ export class BlankSupply {
   #cancelDiscard: () => void = () => undefined;
   #cancelRefill: () => void = () => undefined;
 
-  constructor(make: () => Promise<Blank>, clock: Clock) {
+  constructor(make: (onStarted?: () => void) => Promise<Blank>, clock: Clock) {
     this.#make = make;
     this.#clock = clock;
   }
@@ -51,16 +51,19 @@ export class BlankSupply {
     );
   }
 
-  /** Makes one blank ahead. */
-  prepare(): void {
-    const blank = this.#make().then(
+  /** Makes one blank ahead. `onStarted` is called when its process has been started, or cannot be. */
+  prepare(onStarted?: () => void): void {
+    const blank = this.#make(onStarted).then(
       (made) => {
         made.setup.setReferenced(false);
         spare.isMade = true;
         return made;
       },
       // Whoever takes it tries again and hears why.
-      () => undefined,
+      () => {
+        onStarted?.();
+        return undefined;
+      },
     );
     const spare: Spare = { blank, isMade: false };
     this.#spare.push(spare);

@@ -20,15 +20,19 @@ export interface Blank {
   discard(): Promise<void>;
 }
 
-/** `name` is for its control groups and must be unique on this machine. */
+/** `name` is for its control groups and must be unique on this machine. The process is started before they are found. */
 export async function makeBlank(
   privileges: Privileges,
-  cgroupHost: CgroupHost | undefined,
+  findCgroups: () => Promise<CgroupHost | undefined>,
   name: string,
+  onStarted: () => void = () => undefined,
 ): Promise<Blank> {
   const setup = new Setup(await spawnSetup(privileges));
-  const cgroups = cgroupHost === undefined ? [] : await makeCgroups(cgroupHost, name);
+  onStarted();
+  let cgroups: readonly string[] = [];
   try {
+    const cgroupHost = await findCgroups();
+    if (cgroupHost !== undefined) cgroups = await makeCgroups(cgroupHost, name);
     const initPid = Number(await setup.line('p'));
     const [init, holder] = await Promise.all([
       identify(initPid),

@@ -99,8 +99,8 @@ export class NamespaceProvider implements SandboxProvider {
     }
   }
 
-  warm(): void {
-    this.#starter.warm();
+  warm(): Promise<void> {
+    return this.#starter.warm();
   }
 
   async attach(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<SandboxHandle | undefined> {

@@ -41,7 +41,7 @@ export class SandboxStarter {
     this.#context = context;
     this.#roots = new RootCache(context.stateDir, context.clock);
     this.#blanks = new BlankSupply(
-      async () => makeBlank(context.privileges, (await this.host()).cgroups, cgroupName()),
+      (onStarted) => makeBlank(context.privileges, async () => (await this.host()).cgroups, cgroupName(), onStarted),
       context.clock,
     );
   }
@@ -86,9 +86,9 @@ export class SandboxStarter {
     }
   }
 
-  /** What every sandbox of the default image needs, before anybody has asked for one. */
-  warm(): void {
-    this.#blanks.prepare();
+  /** What every sandbox of the default image needs, before anybody has asked for one. Resolves when that is under way. */
+  async warm(): Promise<void> {
+    await new Promise<void>((resolve) => this.#blanks.prepare(resolve));
     this.#roots.get(undefined, [], () => undefined).catch(() => undefined);
   }
 
