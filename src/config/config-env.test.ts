@@ -83,6 +83,14 @@ describe('the file', () => {
     expect((await read()).values).toEqual({ B: '2' });
   });
 
+  it.each(['\u2028', "'\u2029", 'a\u2028 # b', '\u0085'])(
+    'gives back %j, which some take for a line break',
+    async (text) => {
+      await setConfigEnv(paths, 'KEY', text);
+      expect((await read()).values).toEqual({ KEY: text });
+    },
+  );
+
   it('gives back any value that was set', async () => {
     const value = fc
       .oneof(fc.string({ unit: 'grapheme' }), fc.stringMatching(/^['"\\$`#\n\r =]{0,8}$/))

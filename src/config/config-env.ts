@@ -8,7 +8,8 @@ import { Secret } from './secret.ts';
 
 export type ConfigEnv = ReadonlyMap<string, Secret>;
 
-const LINE = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$/;
+// With `s`, because a value may hold U+2028, which the dot else takes for the end of a line.
+const LINE = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$/s;
 const PLAIN = /^[A-Za-z0-9_.:/+=@,-]*$/;
 
 /** What the file holds; nothing when there is no file. Warns when others can read it and about lines it cannot read. */
@@ -80,10 +81,10 @@ function quote(value: string): string {
 }
 
 function unquote(text: string): string | undefined {
-  if (text.startsWith("'")) return /^'([^']*)'(?:\s+#.*|\s*)$/.exec(text)?.[1];
-  if (!text.startsWith('"')) return text.startsWith('#') ? '' : text.replace(/\s+#.*$/, '');
-  const inner = /^"((?:[^"\\]|\\.)*)"(?:\s+#.*|\s*)$/.exec(text)?.[1];
-  return inner?.replace(/\\(.)/g, (_, letter: string) => ESCAPES[letter] ?? letter);
+  if (text.startsWith("'")) return /^'([^']*)'(?:\s+#.*|\s*)$/s.exec(text)?.[1];
+  if (!text.startsWith('"')) return text.startsWith('#') ? '' : text.replace(/\s+#.*$/s, '');
+  const inner = /^"((?:[^"\\]|\\.)*)"(?:\s+#.*|\s*)$/s.exec(text)?.[1];
+  return inner?.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
