@@ -13,7 +13,8 @@ import { createShellFiles } from './shell-files.ts';
 /** A `find` without -printf and a `mv` without -T, as in the smallest of images. */
 const POOR_TOOLS = {
   find: '#!/bin/sh\ncase "$*" in *-printf*) echo "find: unrecognized: -printf" >&2; exit 1;; esac\nexec /usr/bin/find "$@"\n',
-  mv: '#!/bin/sh\ncase "$*" in *--help*) exit 1;; *-T*) echo "mv: invalid option -T" >&2; exit 1;; esac\nexec /bin/mv "$@"\n',
+  // Its words one by one: a temporary directory may have -T in its name.
+  mv: '#!/bin/sh\nfor word; do case "$word" in --help) exit 1;; -T*|-fT*) echo "mv: invalid option -T" >&2; exit 1;; esac; done\nexec /bin/mv "$@"\n',
 };
 const clock = {
   now: () => Date.now(),
