@@ -1,5 +1,6 @@
 /** Everything a sandbox needs on the host before its first process can mount it. */
-import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { SubletError } from '../../core/errors.ts';
 import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
@@ -30,6 +31,7 @@ export async function buildSandbox(
   paths: SandboxPaths,
   onProgress: (message: string) => void,
 ): Promise<Prepared> {
+  await Promise.all(record.mounts.map((mount) => checkSource(mount.source)));
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock);
   const [{ image, root }, mountInfo, volumeDir, resolvConf] = await Promise.all([
     roots.get(record.image, record.mounts, onProgress),
@@ -61,6 +63,20 @@ export async function buildSandbox(
     limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)),
     channel,
   };
+}
+
+/** Said here in words; `mount` would speak of a special device. */
+async function checkSource(source: string): Promise<void> {
+  await stat(source).catch((cause: unknown) => {
+    throw new SubletError(
+      'CONFIG_INVALID',
+      `${source} cannot be mounted: it is not there, or this user may not see it.`,
+      {
+        cause,
+        hint: 'Check the path: it is one of the machine that runs the sandbox.',
+      },
+    );
+  });
 }
 
 /** What is there from before a stop is kept. */

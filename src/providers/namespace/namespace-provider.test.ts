@@ -40,6 +40,22 @@ describe.runIf(usable)('the namespace provider', () => {
     );
   }
 
+  it('says which mount source is missing', async ({ signal }) => {
+    const mounts = [{ source: '/no/such/directory', target: '/x' }];
+    const spec = {
+      name: 'sublet-nomount',
+      labels: {},
+      kind: 'execution',
+      network: 'none',
+      ephemeral: true,
+      mounts,
+    } as const;
+    await expect(provider.create(spec, signal)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('/no/such/directory') as string,
+    });
+  });
+
   it('leaves no sandbox behind', async () => {
     expect(await readdir(join(stateDir, 'sandboxes'))).toEqual([]);
   });
