@@ -52,6 +52,8 @@ export class ResidentShell {
 
   /** `listens` resolves when the shell says so, and rejects if it never will. */
   static async open(channel: Channel, listens: Promise<unknown>): Promise<ResidentShell> {
+    // It may fail while the pipes are being opened, before anybody waits for it.
+    listens.catch(() => undefined);
     const { control, status } = await channel.openResident();
     try {
       await listens;
