@@ -1,6 +1,6 @@
 /** Who this process is: enough for another one on the same machine to tell whether it still lives. */
 import { randomUUID } from 'node:crypto';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { hostname, uptime } from 'node:os';
 import { join } from 'node:path';
 import { ensureHome, type HomePaths } from './home.ts';
@@ -9,14 +9,21 @@ export interface ProcessIdentity {
   readonly hostId: string;
   readonly hostName: string;
   readonly bootId: string;
+  /** Containers on one machine number their processes apart. */
+  readonly pidNamespace: string;
   readonly pid: number;
   /** As the kernel counts it: a reused pid is not the same process. */
   readonly pidStartedAt: number;
 }
 
 export async function readIdentity(home: HomePaths): Promise<ProcessIdentity> {
-  const [hostId, bootId, pidStartedAt] = await Promise.all([readHostId(home), readBootId(), readStartTime()]);
-  return { hostId, hostName: hostname(), bootId, pid: process.pid, pidStartedAt };
+  const [hostId, bootId, pidNamespace, pidStartedAt] = await Promise.all([
+    readHostId(home),
+    readBootId(),
+    readPidNamespace(),
+    readStartTime(),
+  ]);
+  return { hostId, hostName: hostname(), bootId, pidNamespace, pid: process.pid, pidStartedAt };
 }
 
 // Containers often have no machine id, or an empty one: then the home has one of its own.
@@ -41,6 +48,10 @@ async function makeHostId(home: HomePaths, file: string): Promise<string> {
 async function readBootId(): Promise<string> {
   const bootId = await readText('/proc/sys/kernel/random/boot_id');
   return bootId || `boot-${Math.round((Date.now() - uptime() * 1_000) / 60_000)}`;
+}
+
+function readPidNamespace(): Promise<string> {
+  return readlink('/proc/self/ns/pid').catch(() => '');
 }
 
 // The 22nd field; the second, the command's name in parentheses, may hold spaces and parentheses itself.

@@ -7,6 +7,7 @@ function handClock(): { clock: Clock; ring: () => void; pending: () => number } 
   const waiting = new Set<() => void>();
   const clock: Clock = {
     now: () => 0,
+    elapsed: () => 0,
     schedule: (_ms, callback) => {
       waiting.add(callback);
       return () => waiting.delete(callback);
@@ -46,6 +47,7 @@ describe('sleep', () => {
     const { signal } = new AbortController();
     const instant: Clock = {
       now: () => 0,
+      elapsed: () => 0,
       schedule: (_ms, callback) => {
         callback();
         return () => {};

@@ -3,6 +3,8 @@
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
+  /** Milliseconds since some instant: only grows, however the machine's time is set. */
+  elapsed(): number;
   /** Calls once after `ms`; the returned function cancels. `ref: false` does not keep the process alive. */
   schedule(ms: number, callback: () => void, options?: { readonly ref?: boolean }): () => void;
 }

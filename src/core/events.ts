@@ -17,6 +17,11 @@ export const EVENT_TYPES = [
   'session.removed',
   'network.tightened',
   'health.failed',
+  'lease.acquired',
+  'lease.released',
+  'lease.lost',
+  'owner.died',
+  'orphan.found',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

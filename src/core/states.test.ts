@@ -17,6 +17,7 @@ const LEGAL: readonly (readonly [SandboxState, SandboxState])[] = [
   ['stopped', 'lost'],
   ['destroying', 'destroyed'],
   ['lost', 'destroying'],
+  ['destroyed', 'destroying'],
 ];
 
 const PAIRS = SANDBOX_STATES.flatMap((from) => SANDBOX_STATES.map((to) => [from, to] as const));
@@ -26,8 +27,8 @@ describe('the moves', () => {
     expect(canMove(from, to)).toBe(LEGAL.some(([a, b]) => a === from && b === to));
   });
 
-  it('never leave destroyed', () => {
-    expect(SANDBOX_STATES.filter((to) => canMove('destroyed', to))).toEqual([]);
+  it('lead from destroyed only to destroying again', () => {
+    expect(SANDBOX_STATES.filter((to) => canMove('destroyed', to))).toEqual(['destroying']);
   });
 
   it('lead from every state to destroyed', () => {

@@ -11,7 +11,8 @@ const NEXT: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   destroying: ['destroyed'],
   // What the provider reported gone may still have remains (volumes, disk) to destroy.
   lost: ['destroying'],
-  destroyed: [],
+  // A provider may still have what it said was destroyed.
+  destroyed: ['destroying'],
 };
 
 export function canMove(from: SandboxState, to: SandboxState): boolean {

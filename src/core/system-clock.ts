@@ -6,6 +6,7 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   schedule(ms, callback, { ref = true } = {}) {
     const timer = setTimeout(callback, Math.min(ms, MAX_TIMEOUT_MS));
     if (!ref) timer.unref();

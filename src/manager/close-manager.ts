@@ -72,7 +72,11 @@ async function putAway(engine: Engine, id: SandboxId): Promise<void> {
 async function giveBack(engine: Engine, id: SandboxId, takenFrom: OwnerId | undefined): Promise<boolean> {
   const owner = takenFrom === undefined ? undefined : await engine.ports.store.getOwner(takenFrom);
   if (owner === undefined) return false;
-  await engine.ports.store.patchSandbox(id, { ownerId: owner.id, hostId: owner.hostId });
+  await engine.ports.store.patchSandbox(id, {
+    ownerId: owner.id,
+    hostId: owner.hostId,
+    hostName: owner.hostName,
+  });
   return true;
 }
 

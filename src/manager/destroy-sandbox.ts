@@ -13,6 +13,9 @@ export interface DestroyOptions {
   readonly from?: readonly SandboxState[] | undefined;
 }
 
+// `destroyed` is left again only for what a provider turns out to have still.
+const NOT_YET_GONE = statesBefore('destroying').filter((state) => state !== 'destroyed');
+
 /** A process that began to destroy has this long before another may finish it. */
 const TAKEOVER_MS = 60_000;
 
@@ -34,7 +37,7 @@ export async function destroySandbox(
     at: now,
     cause,
     ownerId: engine.ownerId,
-    from: options.from ?? statesBefore('destroying'),
+    from: options.from ?? NOT_YET_GONE,
     version: options.version,
     patch: { dueAt: now + TAKEOVER_MS },
   });

@@ -3,7 +3,7 @@ import { SubletError } from '../core/errors.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { newId } from '../core/ids.ts';
 import type { SandboxKind } from '../core/session-key.ts';
-import type { Counter } from '../store/records.ts';
+import type { Counter, SandboxRecord } from '../store/records.ts';
 import type { CounterRow } from '../store/store.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { ManagerConfig } from './manager-options.ts';
@@ -31,6 +31,12 @@ export class Engine {
   /** Fires when the manager closes: nothing new starts, what is being made is undone. */
   get closing(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  /** What a row says of whom it belongs to when it is ours. */
+  get ownership(): Pick<SandboxRecord, 'ownerId' | 'hostId' | 'hostName'> {
+    const { hostId, hostName } = this.ports.identity;
+    return { ownerId: this.ownerId, hostId, hostName };
   }
 
   get isRegistered(): boolean {

@@ -39,7 +39,7 @@ export async function prepareSandbox(engine: Engine, request: MakeRequest): Prom
     id: newId('sbx', engine.config.random),
     installation,
     ownerId: engine.ownerId,
-    hostId: engine.ports.identity.hostId,
+    host: engine.ports.identity,
     now: engine.now(),
   });
   return { plan, provider };

@@ -130,7 +130,7 @@ function move(
     ownerId: engine.ownerId,
     patch: {
       dueAt: dueAt({ ...record, state: to.to, lastActiveAt }),
-      ...(isWaking ? { lastActiveAt, ownerId: engine.ownerId, hostId: engine.ports.identity.hostId } : {}),
+      ...(isWaking ? { lastActiveAt, ...engine.ownership } : {}),
     },
   });
 }

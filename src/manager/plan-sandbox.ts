@@ -17,7 +17,7 @@ export interface PlanInput {
   readonly sessionKey: SessionKey | undefined;
   readonly installation: string;
   readonly ownerId: OwnerId;
-  readonly hostId: string;
+  readonly host: { readonly hostId: string; readonly hostName: string };
   readonly now: number;
   readonly cause: string;
 }
@@ -45,7 +45,8 @@ export function planSandbox(input: PlanInput): SandboxPlan {
     kind: input.kind,
     ephemeral,
     ownerId: input.ownerId,
-    hostId: input.hostId,
+    hostId: input.host.hostId,
+    hostName: input.host.hostName,
     sessionKey,
     network: wanted.network,
     policy: wanted.policy,

@@ -19,5 +19,5 @@ export interface ManagerPorts {
   ): Promise<ResolvedSandbox>;
   /** The adapter for a profile; the same instance every time. Works for a profile whose file is gone, with default options. */
   provider(id: string, profile: string): Promise<SandboxProvider>;
-  readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pid' | 'pidStartedAt'>;
+  readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;
 }

@@ -25,6 +25,6 @@ export function toSandboxInfo(record: SandboxRecord, live: LiveSandbox | undefin
     dueAt: isNewer ? dueAt({ ...record, lastActiveAt }) : record.dueAt,
     deadManAt: record.deadManAt,
     cause: record.cause,
-    host: record.hostId,
+    host: record.hostName || record.hostId,
   };
 }

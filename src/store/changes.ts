@@ -6,7 +6,8 @@ import { tighter } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
 import type { SandboxState } from '../core/states.ts';
 import { canMove } from '../core/states.ts';
-import type { BoundSession, SandboxRecord, SessionRecord } from './records.ts';
+import type { LeaseWish } from './leases.ts';
+import type { BoundSession, LeaseRecord, SandboxRecord, SessionRecord } from './records.ts';
 import type { Activity, Move, NewSandbox, NewSession, SandboxPatch } from './store.ts';
 
 /** In other states `dueAt` is when others may take over, which activity must not move. */
@@ -20,6 +21,8 @@ export function newSandbox(sandbox: NewSandbox): SandboxRecord {
     providerId: undefined,
     stateAt: sandbox.createdAt,
     lastActiveAt: sandbox.createdAt,
+    lease: undefined,
+    fence: 0,
     version: 1,
   };
 }
@@ -53,7 +56,8 @@ export function movedSandbox(sandbox: SandboxRecord, move: Move): SandboxRecord 
   if (!canMove(sandbox.state, move.to)) return undefined;
   if (move.from !== undefined && !move.from.includes(sandbox.state)) return undefined;
   if (move.version !== undefined && move.version !== sandbox.version) return undefined;
-  return { ...patched(sandbox, move.patch ?? {}), state: move.to, stateAt: move.at, cause: move.cause };
+  const lease = RESTING_STATES.includes(move.to) ? sandbox.lease : undefined;
+  return { ...patched(sandbox, move.patch ?? {}), state: move.to, stateAt: move.at, cause: move.cause, lease };
 }
 
 /** The row after the patch, or undefined when `version` is not the row's. */
@@ -89,6 +93,53 @@ export function tightenedBinding(bound: BoundSession, level: NetworkLevel, reaso
       ? { ...session, network: sessionLevel, privateReason: reason, version: session.version + 1 }
       : session,
     sandbox: sandboxMoves ? { ...sandbox, network: sandboxLevel, version: sandbox.version + 1 } : sandbox,
+  };
+}
+
+/** The row with the lease, or undefined when it cannot be had now. */
+export function leasedSandbox(sandbox: SandboxRecord, wish: LeaseWish): SandboxRecord | undefined {
+  if (!RESTING_STATES.includes(sandbox.state)) return undefined;
+  if (sandbox.lease !== undefined && sandbox.lease.expiresAt > wish.at) return undefined;
+  const { holder, ownerId, ttlMs, at } = wish;
+  const token = sandbox.fence + 1;
+  const lease = { token, holder, ownerId, ttlMs, expiresAt: at + ttlMs };
+  return { ...sandbox, lease, fence: token, version: sandbox.version + 1 };
+}
+
+/** The row with the lease lasting again as long as it first did from `at`, or undefined when the token is not its lease's. */
+export function renewedSandbox(sandbox: SandboxRecord, token: number, at: number): SandboxRecord | undefined {
+  if (sandbox.lease?.token !== token) return undefined;
+  const lease = { ...sandbox.lease, expiresAt: at + sandbox.lease.ttlMs };
+  return { ...sandbox, lease, version: sandbox.version + 1 };
+}
+
+/** The row without its lease, or undefined when the token is not its lease's. */
+export function releasedSandbox(sandbox: SandboxRecord, token: number): SandboxRecord | undefined {
+  if (sandbox.lease?.token !== token) return undefined;
+  return { ...sandbox, lease: undefined, version: sandbox.version + 1 };
+}
+
+/** What a new lease tells of itself and of the one it passes over. */
+export function leasedEvents(before: SandboxRecord, after: SandboxRecord, at: number): readonly NewEvent[] {
+  const { sandboxId, sessionKey } = aboutSandbox(after);
+  const tell = (type: NewEvent['type'], lease: LeaseRecord | undefined, cause: string): readonly NewEvent[] =>
+    lease === undefined
+      ? []
+      : [{ sandboxId, sessionKey, ownerId: lease.ownerId, at, type, cause, details: { token: lease.token } }];
+  return [
+    ...tell('lease.lost', before.lease, `not renewed in time by ${before.lease?.holder}`),
+    ...tell('lease.acquired', after.lease, `leased to ${after.lease?.holder}`),
+  ];
+}
+
+export function releasedEvent(before: SandboxRecord, token: number, cause: string, at: number): NewEvent {
+  return {
+    ...aboutSandbox(before),
+    ownerId: before.lease?.ownerId,
+    at,
+    type: 'lease.released',
+    cause,
+    details: { token },
   };
 }
 

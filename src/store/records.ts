@@ -12,6 +12,8 @@ export interface OwnerRecord {
   readonly hostId: string;
   readonly hostName: string;
   readonly bootId: string;
+  /** Which numbering of processes `pid` belongs to: containers on one machine have their own. */
+  readonly pidNamespace: string;
   readonly pid: number;
   /** The process's start time as the kernel counts it: a reused pid is not the same process. */
   readonly pidStartedAt: number;
@@ -27,6 +29,17 @@ export interface StoredSpec {
   readonly contextId?: string | undefined;
 }
 
+/** An exclusive, time-bounded right to use a sandbox. */
+export interface LeaseRecord {
+  /** Grows with every lease of the sandbox: whoever holds a smaller one has lost it. */
+  readonly token: number;
+  /** Who holds it, in the caller's words. */
+  readonly holder: string;
+  readonly ownerId: OwnerId;
+  readonly ttlMs: number;
+  readonly expiresAt: number;
+}
+
 export interface SandboxRecord {
   readonly id: SandboxId;
   /** Its name at the provider. */
@@ -38,6 +51,7 @@ export interface SandboxRecord {
   readonly ephemeral: boolean;
   readonly ownerId: OwnerId;
   readonly hostId: string;
+  readonly hostName: string;
   readonly sessionKey: SessionKey | undefined;
   readonly providerId: string | undefined;
   readonly network: NetworkLevel;
@@ -50,6 +64,9 @@ export interface SandboxRecord {
   readonly dueAt: number | undefined;
   readonly deadManAt: number | undefined;
   readonly cause: string;
+  readonly lease: LeaseRecord | undefined;
+  /** The last token given out. */
+  readonly fence: number;
   /** Grows with every change. */
   readonly version: number;
 }

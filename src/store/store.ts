@@ -7,16 +7,24 @@ import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { SandboxState } from '../core/states.ts';
+import type { Leases } from './leases.ts';
+import type { Ledger } from './ledger.ts';
 import type { BoundSession, Counter, OwnerRecord, SandboxRecord, SessionRecord } from './records.ts';
 
 /** What every query returns at most unless told otherwise. */
 export const DEFAULT_LIMIT = 1000;
 
-export type NewSandbox = Omit<SandboxRecord, 'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt'>;
+export type NewSandbox = Omit<
+  SandboxRecord,
+  'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt' | 'lease' | 'fence'
+>;
 export type NewSession = Omit<SessionRecord, 'version' | 'sandboxId'>;
 
 export type SandboxPatch = Partial<
-  Pick<SandboxRecord, 'providerId' | 'network' | 'lastActiveAt' | 'dueAt' | 'deadManAt' | 'ownerId' | 'hostId'>
+  Pick<
+    SandboxRecord,
+    'providerId' | 'network' | 'lastActiveAt' | 'dueAt' | 'deadManAt' | 'ownerId' | 'hostId' | 'hostName'
+  >
 >;
 
 export interface Move {
@@ -59,13 +67,19 @@ export interface CounterRow {
 }
 
 export interface Store {
+  readonly leases: Leases;
+  readonly ledger: Ledger;
+
   /** This installation's id, made once with the store. */
   installation(): Promise<string>;
 
   putOwner(owner: OwnerRecord): Promise<void>;
   getOwner(id: OwnerId): Promise<OwnerRecord | undefined>;
   listOwners(): Promise<readonly OwnerRecord[]>;
-  removeOwner(id: OwnerId): Promise<void>;
+  /** False when there is no such owner: it was given up for dead and must put itself again. */
+  heartbeat(id: OwnerId, at: number): Promise<boolean>;
+  /** Only while its last heartbeat is `heartbeatAt`, where that is given. */
+  removeOwner(id: OwnerId, heartbeatAt?: number): Promise<boolean>;
 
   /**
    * The intent: a row in `creating`, committed before the provider is asked, with event `sandbox.creating`.

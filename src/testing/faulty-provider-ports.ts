@@ -23,7 +23,7 @@ export interface FaultyPorts {
   readonly clock: Clock;
   readonly log: Record<LogLine['level'], (fields: Readonly<Record<string, unknown>>, message: string) => void>;
   readonly lines: readonly LogLine[];
-  readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pid' | 'pidStartedAt'>;
+  readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;
   resolve(
     options: SandboxOptions,
     facts: { readonly kind: SandboxKind; readonly previousProfile?: string | undefined },
@@ -49,7 +49,14 @@ export function createFaultyPorts(world: FaultyWorld, store: Store, options: Fau
     clock: world.clock,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     lines,
-    identity: { hostId: 'host-1', hostName: 'testing', bootId: 'boot-1', pid: 1, pidStartedAt: 1 },
+    identity: {
+      hostId: 'host-1',
+      hostName: 'testing',
+      bootId: 'boot-1',
+      pidNamespace: 'pid:[1]',
+      pid: 1,
+      pidStartedAt: 1,
+    },
     resolve: async (asked, facts) => ({
       profile: asked.sandbox ?? facts.previousProfile ?? 'default',
       provider: provider.id,

@@ -8,6 +8,7 @@ interface Timer {
 
 export class ManualClock implements Clock {
   #now: number;
+  #elapsed = 0;
   readonly #timers = new Set<Timer>();
 
   constructor(now: number = Date.UTC(2030, 0, 1)) {
@@ -23,23 +24,38 @@ export class ManualClock implements Clock {
     return this.#now;
   }
 
+  elapsed(): number {
+    return this.#elapsed;
+  }
+
+  /** Sets the time of day, as an administrator would: nothing falls due by it. */
+  jump(ms: number): void {
+    this.#now += ms;
+  }
+
   schedule(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#now + ms, callback };
+    const timer = { at: this.#elapsed + ms, callback };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }
 
   /** Fires what falls due, in order, letting what each one sets off happen before the next. */
   async advance(ms: number): Promise<void> {
-    const until = this.#now + ms;
+    const until = this.#elapsed + ms;
     await settle();
     for (let timer = this.#next(until); timer !== undefined; timer = this.#next(until)) {
       this.#timers.delete(timer);
-      this.#now = Math.max(this.#now, timer.at);
+      this.#pass(timer.at);
       timer.callback();
       await settle();
     }
-    this.#now = until;
+    this.#pass(until);
+  }
+
+  #pass(until: number): void {
+    if (until <= this.#elapsed) return;
+    this.#now += until - this.#elapsed;
+    this.#elapsed = until;
   }
 
   #next(until: number): Timer | undefined {

@@ -1,6 +1,8 @@
 /** The store contract as data: what every store must do, checked on a real one. Register each case with any test runner. */
 import { counterCases } from './store-contract/counter-cases.ts';
 import { eventCases } from './store-contract/event-cases.ts';
+import { leaseCases } from './store-contract/lease-cases.ts';
+import { ledgerCases } from './store-contract/ledger-cases.ts';
 import { lifecycleCases } from './store-contract/lifecycle-cases.ts';
 import { moveCases } from './store-contract/move-cases.ts';
 import { ownerCases } from './store-contract/owner-cases.ts';
@@ -24,4 +26,6 @@ export const storeContract: readonly StoreContractCase[] = [
   ...raceCases,
   ...eventCases,
   ...counterCases,
+  ...leaseCases,
+  ...ledgerCases,
 ];

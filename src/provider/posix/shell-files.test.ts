@@ -18,6 +18,7 @@ const POOR_TOOLS = {
 };
 const clock = {
   now: () => Date.now(),
+  elapsed: () => Date.now(),
   schedule(ms: number, callback: () => void) {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);

@@ -31,7 +31,11 @@ import type {
   Store,
 } from '../../store/store.ts';
 import { DEFAULT_LIMIT } from '../../store/store.ts';
+import type { Leases } from '../../store/leases.ts';
+import type { Ledger } from '../../store/ledger.ts';
 import { frozen } from './frozen.ts';
+import { memoryLeases } from './memory-leases.ts';
+import { memoryLedger } from './memory-ledger.ts';
 import type { Tables } from './tables.ts';
 import { emptyTables } from './tables.ts';
 import { countByKind, matches, newestFirst, overdueFirst } from './select.ts';
@@ -41,11 +45,15 @@ export function createMemoryStore(): MemoryStore {
 }
 
 export class MemoryStore implements Store {
+  readonly leases: Leases;
+  readonly ledger: Ledger;
   readonly #tables: Tables;
   #closed = false;
 
   constructor(tables: Tables) {
     this.#tables = tables;
+    this.leases = memoryLeases((id, after, events) => this.#change(id, after, events));
+    this.ledger = memoryLedger(() => this.#open());
   }
 
   /** Another handle on the same rows, as a second process would have. Closing one leaves the other open. */
@@ -69,8 +77,17 @@ export class MemoryStore implements Store {
     return [...this.#open().owners.values()];
   }
 
-  async removeOwner(id: OwnerId): Promise<void> {
-    this.#open().owners.delete(id);
+  async heartbeat(id: OwnerId, at: number): Promise<boolean> {
+    const owner = this.#open().owners.get(id);
+    if (owner === undefined) return false;
+    this.#tables.owners.set(id, frozen({ ...owner, heartbeatAt: at }));
+    return true;
+  }
+
+  async removeOwner(id: OwnerId, heartbeatAt?: number): Promise<boolean> {
+    const owner = this.#open().owners.get(id);
+    if (owner === undefined || (heartbeatAt !== undefined && owner.heartbeatAt !== heartbeatAt)) return false;
+    return this.#tables.owners.delete(id);
   }
 
   async insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord> {
@@ -95,17 +112,19 @@ export class MemoryStore implements Store {
   }
 
   async moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined> {
-    const before = this.#open().sandboxes.get(id);
-    const after = before && movedSandbox(before, move);
-    if (after === undefined) return undefined;
-    this.#append(movedEvent(after, move));
-    return this.#keep(after);
+    return this.#change(
+      id,
+      (before) => movedSandbox(before, move),
+      (_before, after) => [movedEvent(after, move)],
+    );
   }
 
   async patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined> {
-    const before = this.#open().sandboxes.get(id);
-    const after = before && patchedSandbox(before, patch, version);
-    return after && this.#keep(after);
+    return this.#change(
+      id,
+      (before) => patchedSandbox(before, patch, version),
+      () => [],
+    );
   }
 
   async touch(activities: readonly Activity[]): Promise<void> {
@@ -229,7 +248,21 @@ export class MemoryStore implements Store {
   #insert(sandbox: SandboxRecord): SandboxRecord {
     if (this.#open().sandboxes.has(sandbox.id)) throw duplicateSandbox(sandbox.id);
     this.#append(creatingEvent(sandbox));
+    const { provider, profile } = sandbox;
+    this.#tables.placements.set(`${provider} ${profile}`, frozen({ provider, profile }));
     return this.#keep(sandbox);
+  }
+
+  #change(
+    id: SandboxId,
+    change: (before: SandboxRecord) => SandboxRecord | undefined,
+    events: (before: SandboxRecord, after: SandboxRecord) => readonly NewEvent[],
+  ): SandboxRecord | undefined {
+    const before = this.#open().sandboxes.get(id);
+    const after = before && change(before);
+    if (before === undefined || after === undefined) return undefined;
+    for (const event of events(before, after)) this.#append(event);
+    return this.#keep(after);
   }
 
   #bind(bound: BoundSession, event: NewEvent): BoundSession {

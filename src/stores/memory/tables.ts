@@ -3,6 +3,8 @@ import type { SubletEvent } from '../../core/events.ts';
 import type { OwnerId, SandboxId } from '../../core/ids.ts';
 import { newId } from '../../core/ids.ts';
 import type { SessionKey } from '../../core/session-key.ts';
+import type { Placement, Sighting } from '../../store/ledger.ts';
+import type { Turn } from '../../store/ledger-changes.ts';
 import type { OwnerRecord, SandboxRecord, SessionRecord } from '../../store/records.ts';
 import type { CounterRow } from '../../store/store.ts';
 
@@ -15,6 +17,9 @@ export interface Tables {
   /** Outlives pruned events: a number is never given twice. */
   lastSeq: number;
   readonly counters: Map<string, CounterRow>;
+  readonly sightings: Map<string, readonly Sighting[]>;
+  readonly turns: Map<string, Turn>;
+  readonly placements: Map<string, Placement>;
 }
 
 export function emptyTables(): Tables {
@@ -26,5 +31,8 @@ export function emptyTables(): Tables {
     events: [],
     lastSeq: 0,
     counters: new Map(),
+    sightings: new Map(),
+    turns: new Map(),
+    placements: new Map(),
   };
 }

@@ -91,6 +91,10 @@ class SkippingClock implements Clock {
     return this.#now;
   }
 
+  elapsed(): number {
+    return this.#now;
+  }
+
   schedule(ms: number, callback: () => void): () => void {
     this.pauses.push(ms);
     this.#now += ms;

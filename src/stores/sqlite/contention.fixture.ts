@@ -29,6 +29,7 @@ export function sandbox(id: SandboxId): NewSandbox {
     ephemeral: false,
     ownerId: `own_${process.pid}`,
     hostId: 'host',
+    hostName: 'host',
     sessionKey: undefined,
     network: 'none',
     policy: DEFAULT_POLICY,

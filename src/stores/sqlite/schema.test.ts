@@ -14,6 +14,7 @@ const SECOND: Migration = { version: 2, name: 'second', sql: 'create table secon
 
 const noClock: Clock = {
   now: () => 0,
+  elapsed: () => 0,
   schedule: (_ms, callback) => {
     setImmediate(callback);
     return () => undefined;

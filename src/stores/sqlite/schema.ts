@@ -4,9 +4,10 @@ import type { Migration } from '../../store/migrations.ts';
 import { pendingMigrations } from '../../store/migrations.ts';
 import type { Connection } from './connection.ts';
 import { firstFloor } from './migrations/0001-first-floor.ts';
+import { nothingLeaks } from './migrations/0002-nothing-leaks.ts';
 import { corruptStore } from './sqlite-errors.ts';
 
-const MIGRATIONS: readonly Migration[] = [firstFloor];
+const MIGRATIONS: readonly Migration[] = [firstFloor, nothingLeaks];
 
 /** Written into the file's header: tells our store from another program's database. "Subl" in ASCII. */
 const APPLICATION_ID = 0x5375626c;

@@ -32,10 +32,15 @@ import type {
   Store,
 } from '../../store/store.ts';
 import { DEFAULT_LIMIT } from '../../store/store.ts';
+import type { Leases } from '../../store/leases.ts';
+import type { Ledger } from '../../store/ledger.ts';
 import type { Connection } from './connection.ts';
+import { changeSandbox, sqliteLeases } from './sqlite-leases.ts';
+import { sqliteLedger } from './sqlite-ledger.ts';
 import { addToCounter, selectCounters } from './tables/counters.ts';
 import { deleteOldEvents, insertEvent, selectEvents } from './tables/events.ts';
-import { deleteOwner, selectOwner, selectOwners, upsertOwner } from './tables/owners.ts';
+import { deleteOwner, selectOwner, selectOwners, updateHeartbeat, upsertOwner } from './tables/owners.ts';
+import { insertPlacement } from './tables/ledger.ts';
 import {
   countSandboxes,
   deleteOldSandboxes,
@@ -49,10 +54,14 @@ import { deleteSession, insertSession, selectSession, selectSessions, updateSess
 const PRUNE_BATCH = 500;
 
 export class SqliteStore implements Store {
+  readonly leases: Leases;
+  readonly ledger: Ledger;
   readonly #connection: Connection;
 
   constructor(connection: Connection) {
     this.#connection = connection;
+    this.leases = sqliteLeases(connection);
+    this.ledger = sqliteLedger(connection);
   }
 
   installation(): Promise<string> {
@@ -75,17 +84,21 @@ export class SqliteStore implements Store {
     return db.run(() => selectOwners(db));
   }
 
-  removeOwner(id: OwnerId): Promise<void> {
+  heartbeat(id: OwnerId, at: number): Promise<boolean> {
     const db = this.#connection;
-    return db.run(() => deleteOwner(db, id));
+    return db.run(() => updateHeartbeat(db, id, at));
+  }
+
+  removeOwner(id: OwnerId, heartbeatAt?: number): Promise<boolean> {
+    const db = this.#connection;
+    return db.run(() => deleteOwner(db, id, heartbeatAt));
   }
 
   insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord> {
     const db = this.#connection;
     return db.transaction(() => {
       const record = newSandbox(sandbox);
-      insertSandbox(db, record);
-      insertEvent(db, creatingEvent(record));
+      this.#insert(record);
       return record;
     });
   }
@@ -108,26 +121,21 @@ export class SqliteStore implements Store {
   }
 
   moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined> {
-    const db = this.#connection;
-    return db.transaction(() => {
-      const before = selectSandbox(db, id);
-      const after = before && movedSandbox(before, move);
-      if (before === undefined || after === undefined) return undefined;
-      updateSandbox(db, before, after);
-      insertEvent(db, movedEvent(after, move));
-      return after;
-    });
+    return changeSandbox(
+      this.#connection,
+      id,
+      (before) => movedSandbox(before, move),
+      (_before, after) => [movedEvent(after, move)],
+    );
   }
 
   patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined> {
-    const db = this.#connection;
-    return db.transaction(() => {
-      const before = selectSandbox(db, id);
-      const after = before && patchedSandbox(before, patch, version);
-      if (before === undefined || after === undefined) return undefined;
-      updateSandbox(db, before, after);
-      return after;
-    });
+    return changeSandbox(
+      this.#connection,
+      id,
+      (before) => patchedSandbox(before, patch, version),
+      () => [],
+    );
   }
 
   touch(activities: readonly Activity[]): Promise<void> {
@@ -169,9 +177,8 @@ export class SqliteStore implements Store {
       const present = selectSession(db, session.key);
       if (present !== undefined) return { won: false, bound: present };
       const bound = newBinding(session, sandbox);
-      insertSandbox(db, bound.sandbox);
+      this.#insert(bound.sandbox);
       insertSession(db, bound.session);
-      insertEvent(db, creatingEvent(bound.sandbox));
       insertEvent(db, boundEvent(bound));
       return { won: true, bound };
     });
@@ -188,9 +195,8 @@ export class SqliteStore implements Store {
       const present = selectSession(db, key);
       if (present?.session.sandboxId !== expected) return { won: false, bound: present };
       const bound = replacedBinding(present.session, sandbox);
-      insertSandbox(db, bound.sandbox);
+      this.#insert(bound.sandbox);
       updateSession(db, bound.session);
-      insertEvent(db, creatingEvent(bound.sandbox));
       insertEvent(db, replacedEvent(bound, expected));
       return { won: true, bound };
     });
@@ -251,6 +257,13 @@ export class SqliteStore implements Store {
 
   async close(): Promise<void> {
     this.#connection.close();
+  }
+
+  #insert(sandbox: SandboxRecord): void {
+    const db = this.#connection;
+    insertSandbox(db, sandbox);
+    insertPlacement(db, sandbox);
+    insertEvent(db, creatingEvent(sandbox));
   }
 
   // A backlog must hold neither the lock nor this thread for long.

@@ -39,4 +39,26 @@ export const ownerCases: readonly StoreContractCase[] = [
       assert.deepEqual(await store.listOwners(), []);
     },
   },
+  {
+    name: 'notes a heartbeat, and says when the owner was forgotten meanwhile',
+    async run({ store }) {
+      const owner = ownerRow();
+      assert.equal(await store.heartbeat(owner.id, T0), false);
+      await store.putOwner(owner);
+      assert.equal(await store.heartbeat(owner.id, T0 + 10), true);
+      assertSame(await store.getOwner(owner.id), { ...owner, heartbeatAt: T0 + 10 });
+    },
+  },
+  {
+    name: 'forgets an owner only while its heartbeat is the one that was judged',
+    async run({ store }) {
+      const owner = ownerRow();
+      await store.putOwner(owner);
+      await store.heartbeat(owner.id, T0 + 10);
+      assert.equal(await store.removeOwner(owner.id, T0), false);
+      assert.ok(await store.getOwner(owner.id));
+      assert.equal(await store.removeOwner(owner.id, T0 + 10), true);
+      assert.equal(await store.removeOwner(owner.id), false);
+    },
+  },
 ];

@@ -11,7 +11,14 @@ export const sandboxCases: readonly StoreContractCase[] = [
     async run({ store }) {
       const row = sandboxRow({ sessionKey: 'execution:u:t', dueAt: T0 + 1 });
       const sandbox = await store.insertSandbox(row);
-      assertSame(sandbox, { ...row, state: 'creating', stateAt: T0, lastActiveAt: T0, version: sandbox.version });
+      assertSame(sandbox, {
+        ...row,
+        state: 'creating',
+        stateAt: T0,
+        lastActiveAt: T0,
+        fence: 0,
+        version: sandbox.version,
+      });
       assert.equal(sandbox.providerId, undefined);
       assertSame(await store.getSandbox(row.id), sandbox);
       const [event, ...more] = await store.listEvents({});

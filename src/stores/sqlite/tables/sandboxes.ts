@@ -4,7 +4,7 @@ import type { NetworkLevel } from '../../../core/network.ts';
 import type { LifecyclePolicy } from '../../../core/policy.ts';
 import type { SandboxKind } from '../../../core/session-key.ts';
 import type { SandboxState } from '../../../core/states.ts';
-import type { SandboxRecord, StoredSpec } from '../../../store/records.ts';
+import type { LeaseRecord, SandboxRecord, StoredSpec } from '../../../store/records.ts';
 import { duplicateSandbox } from '../../../store/refusals.ts';
 import type { SandboxQuery } from '../../../store/store.ts';
 import type { Connection } from '../connection.ts';
@@ -22,6 +22,7 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   ephemeral: 'ephemeral',
   ownerId: 'owner_id',
   hostId: 'host_id',
+  hostName: 'host_name',
   sessionKey: 'session_key',
   providerId: 'provider_id',
   network: 'network',
@@ -33,6 +34,8 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   dueAt: 'due_at',
   deadManAt: 'dead_man_at',
   cause: 'cause',
+  lease: 'lease',
+  fence: 'fence',
   version: 'version',
 };
 const FIELDS = Object.keys(COLUMN_OF) as (keyof SandboxRecord)[];
@@ -105,6 +108,7 @@ export function toSandbox(row: Row, offset: number = 0): SandboxRecord {
     ephemeral: number() === 1,
     ownerId: text(),
     hostId: text(),
+    hostName: text(),
     sessionKey: optional<string>(),
     providerId: optional<string>(),
     network: text() as NetworkLevel,
@@ -116,8 +120,14 @@ export function toSandbox(row: Row, offset: number = 0): SandboxRecord {
     dueAt: optional<number>(),
     deadManAt: optional<number>(),
     cause: text(),
+    lease: toLease(optional<string>()),
+    fence: number(),
     version: number(),
   };
+}
+
+function toLease(json: string | undefined): LeaseRecord | undefined {
+  return json === undefined ? undefined : (JSON.parse(json) as LeaseRecord);
 }
 
 function toSql(value: SandboxRecord[keyof SandboxRecord]): SqlValue {

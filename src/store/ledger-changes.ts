@@ -1,0 +1,20 @@
+/** What a pass and a turn mean, as pure functions. */
+import type { OwnerId } from '../core/ids.ts';
+import type { Sighting } from './ledger.ts';
+
+export interface Turn {
+  readonly ownerId: OwnerId;
+  readonly untilAt: number;
+}
+
+export function sightedAgain(before: readonly Sighting[], names: readonly string[], at: number): readonly Sighting[] {
+  const known = new Map(before.map((sighting) => [sighting.name, sighting]));
+  return [...new Set(names)].map((name) => {
+    const { firstAt = at, count = 0 } = known.get(name) ?? {};
+    return { name, firstAt, count: count + 1 };
+  });
+}
+
+export function mayTakeTurn(turn: Turn | undefined, ownerId: OwnerId, at: number, ms: number): boolean {
+  return turn === undefined || turn.ownerId === ownerId || turn.untilAt <= at || turn.untilAt > at + ms;
+}

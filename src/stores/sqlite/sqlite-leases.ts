@@ -1,0 +1,52 @@
+/** Leases on SQLite. */
+import type { NewEvent } from '../../core/events.ts';
+import type { SandboxId } from '../../core/ids.ts';
+import { leasedEvents, leasedSandbox, releasedEvent, releasedSandbox, renewedSandbox } from '../../store/changes.ts';
+import type { Leases } from '../../store/leases.ts';
+import type { SandboxRecord } from '../../store/records.ts';
+import type { Connection } from './connection.ts';
+import { insertEvent } from './tables/events.ts';
+import { selectSandbox, updateSandbox } from './tables/sandboxes.ts';
+
+export function sqliteLeases(db: Connection): Leases {
+  return {
+    acquire: (id, wish) =>
+      changeSandbox(
+        db,
+        id,
+        (before) => leasedSandbox(before, wish),
+        (before, after) => leasedEvents(before, after, wish.at),
+      ),
+    renew: (id, token, at) =>
+      changeSandbox(
+        db,
+        id,
+        (before) => renewedSandbox(before, token, at),
+        () => [],
+      ),
+    release: (id, token, cause, at) =>
+      changeSandbox(
+        db,
+        id,
+        (before) => releasedSandbox(before, token),
+        (before) => [releasedEvent(before, token, cause, at)],
+      ),
+  };
+}
+
+/** One compare-and-set: the row as `change` has it, with its events, or undefined and nothing written. */
+export function changeSandbox(
+  db: Connection,
+  id: SandboxId,
+  change: (before: SandboxRecord) => SandboxRecord | undefined,
+  events: (before: SandboxRecord, after: SandboxRecord) => readonly NewEvent[],
+): Promise<SandboxRecord | undefined> {
+  return db.transaction(() => {
+    const before = selectSandbox(db, id);
+    const after = before && change(before);
+    if (before === undefined || after === undefined) return undefined;
+    updateSandbox(db, before, after);
+    for (const event of events(before, after)) insertEvent(db, event);
+    return after;
+  });
+}
