@@ -1,5 +1,5 @@
 /** The composition root: the one place that puts store, configuration, providers and manager together. */
-import { readIdentity } from './config/process-identity.ts';
+import { isRunning, readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
 import { ensureHome, homePaths, type Environment } from './config/home.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
@@ -53,6 +53,7 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
       log,
       resolve: (wanted, facts) => resolve(installation, wanted, facts),
       provider,
+      isRunning,
       identity,
     },
     {

@@ -1,7 +1,7 @@
 /** Who this process is: enough for another one on the same machine to tell whether it still lives. */
 import { randomUUID } from 'node:crypto';
 import { link, readFile, readlink, rm, writeFile } from 'node:fs/promises';
-import { hostname, uptime } from 'node:os';
+import { hostname, platform } from 'node:os';
 import { join } from 'node:path';
 import { ensureHome, type HomePaths } from './home.ts';
 
@@ -45,20 +45,51 @@ async function makeHostId(home: HomePaths, file: string): Promise<string> {
   return (await readText(file)) || made;
 }
 
+// Empty where the system has none: what is computed from the uptime changes when the clock is set.
 async function readBootId(): Promise<string> {
-  const bootId = await readText('/proc/sys/kernel/random/boot_id');
-  return bootId || `boot-${Math.round((Date.now() - uptime() * 1_000) / 60_000)}`;
+  return (await readText('/proc/sys/kernel/random/boot_id')) ?? '';
+}
+
+/** undefined when it cannot be found out. A process that has ended and waits to be collected does not run. */
+export async function isRunning(process: Pick<ProcessIdentity, 'pid' | 'pidStartedAt'>): Promise<boolean | undefined> {
+  if (platform() !== 'linux') return answersSignals(process.pid);
+  try {
+    const stat = await readFile(`/proc/${process.pid}/stat`, 'utf8');
+    const [state = ''] = afterName(stat);
+    return !'ZX'.includes(state) && startTicks(stat) === process.pidStartedAt;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ESRCH' ? false : undefined;
+  }
+}
+
+// Elsewhere a pid that was given to another process counts as alive: late, but never wrong.
+function answersSignals(pid: number): boolean | undefined {
+  try {
+    return process.kill(pid, 0);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EPERM') return true;
+    return code === 'ESRCH' ? false : undefined;
+  }
 }
 
 function readPidNamespace(): Promise<string> {
   return readlink('/proc/self/ns/pid').catch(() => '');
 }
 
-// The 22nd field; the second, the command's name in parentheses, may hold spaces and parentheses itself.
 async function readStartTime(): Promise<number> {
-  const stat = await readText('/proc/self/stat');
-  const ticks = Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+  const ticks = startTicks((await readText('/proc/self/stat')) ?? '');
   return Number.isSafeInteger(ticks) && ticks > 0 ? ticks : Math.round(Date.now() - process.uptime() * 1_000);
+}
+
+function startTicks(stat: string): number {
+  return Number(afterName(stat)[19]);
+}
+
+// The second field, the command's name in parentheses, may hold spaces and parentheses itself.
+function afterName(stat: string): readonly string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 async function readText(file: string): Promise<string | undefined> {

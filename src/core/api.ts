@@ -5,6 +5,7 @@ import type { Files } from './files.ts';
 import type { SandboxId } from './ids.ts';
 import type { NetworkLevel } from './network.ts';
 import type { LifecyclePolicy } from './policy.ts';
+import type { Verdict } from './recovery.ts';
 import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
 import type { Limits, Mount, SandboxMetrics } from './spec.ts';
 import type { SandboxState } from './states.ts';
@@ -26,7 +27,38 @@ export interface SandboxOptions {
 
 export interface EphemeralRunOptions extends Omit<RunOptions, 'env'>, SandboxOptions {}
 
-export interface SessionOptions extends SessionKeyInput, SandboxOptions {}
+/** How an exclusive right is held. */
+export interface LeaseTerms {
+  /** Who holds it, for those who are refused. Default: the host and the pid. */
+  readonly holder?: string | undefined;
+  /** It ends by itself this long after its last renewal; it is renewed at a third of it. Default 30 s. */
+  readonly ttlMs?: number | undefined;
+}
+
+export interface SessionOptions extends SessionKeyInput, SandboxOptions {
+  /** Nobody else uses it until it is released; LEASE_HELD when somebody does. */
+  readonly exclusive?: boolean | LeaseTerms | undefined;
+}
+
+export interface LeaseOptions extends LeaseTerms {
+  /** An id or a unique prefix of one. */
+  readonly sandboxId: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A right that can be lost. Every use carries the token; once it is lost every use is refused before anything runs. */
+export interface HeldLease {
+  readonly token: number;
+  readonly holder: string;
+  /** Fires when somebody else may have the sandbox: what runs is stopped. */
+  readonly lost: AbortSignal;
+}
+
+/** The exclusive use of a sandbox. Disposing releases it. */
+export interface Lease extends AgentHandle, HeldLease, AsyncDisposable {
+  readonly agent: AgentHandle;
+  release(): Promise<void>;
+}
 
 export const CODE_LANGUAGES = ['python', 'javascript', 'bash'] as const;
 export type CodeLanguage = (typeof CODE_LANGUAGES)[number];
@@ -73,6 +105,8 @@ export interface Session extends AgentHandle, AsyncDisposable {
   readonly created: boolean;
   /** The part to hand to an agent. */
   readonly agent: AgentHandle;
+  /** Present when it is held exclusively. */
+  readonly lease: HeldLease | undefined;
   /** Private data has entered: the network is cut, now and for good. Already cut is success. */
   markPrivate(reason: string): Promise<void>;
   /** Tightens to `level`; a weaker level than the present one is refused. */
@@ -150,6 +184,34 @@ export interface SweepReport {
   }[];
 }
 
+export interface ReapOptions {
+  /** Says what would be done, and does nothing. */
+  readonly dryRun?: boolean | undefined;
+}
+
+export interface ReapVerdict extends Verdict {
+  /** undefined for what is at a provider and was never on record. */
+  readonly sandboxId: SandboxId | undefined;
+  readonly name: string;
+  readonly provider: string;
+  readonly state: SandboxState | undefined;
+  /** What went wrong while doing it; it will be tried again. */
+  readonly error?: string | undefined;
+}
+
+export interface ReapReport {
+  readonly dryRun: boolean;
+  /** One for everything that was looked at, what is kept included. */
+  readonly verdicts: readonly ReapVerdict[];
+  /** Each provider that was asked, and what was wrong with it if it did not answer. */
+  readonly providers: readonly {
+    readonly provider: string;
+    readonly profile: string;
+    readonly listed: number;
+    readonly error?: string | undefined;
+  }[];
+}
+
 export interface Sublet extends AsyncDisposable {
   /** Creates a sandbox, runs, destroys it, whatever happens in between. */
   run(command: Command, options?: EphemeralRunOptions): Promise<CommandResult>;
@@ -163,8 +225,12 @@ export interface Sublet extends AsyncDisposable {
   destroyAllSessions(cause?: string): Promise<number>;
   events(filter?: EventFilter): Promise<readonly SubletEvent[]>;
   metrics(): Promise<ManagerMetrics>;
-  /** One pass over what is due. The manager does this by itself every minute. */
+  /** The exclusive use of a sandbox that exists. LEASE_HELD when somebody else has it. */
+  lease(options: LeaseOptions): Promise<Lease>;
+  /** One pass over what is due and over what dead processes left. The manager does this by itself every minute. */
   sweep(): Promise<SweepReport>;
+  /** Compares everything on record with what every provider has, and returns what is nobody's. */
+  reap(options?: ReapOptions): Promise<ReapReport>;
   /** Applies `onExit` to what this process holds and lets go of everything. Twice is harmless. */
   close(): Promise<void>;
 }

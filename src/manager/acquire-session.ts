@@ -6,6 +6,7 @@ import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
+import { assertMayUse } from './lease-check.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
 import { markLost } from './mark-lost.ts';
@@ -37,6 +38,8 @@ export interface Acquired {
 
 const FIRST_POLL_MS = 2;
 const LONGEST_POLL_MS = 50;
+/** How often those who wait for a create look whether its maker still lives. */
+const JUDGE_EVERY_MS = 500;
 const MAX_ROUNDS = 100;
 
 /** Each round either ends it or found that another process moved on; then it looks again. */
@@ -84,6 +87,7 @@ async function claim(engine: Engine, { key, kind, options, signal }: SessionRequ
 }
 
 async function use(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
+  assertMayUse(bound.sandbox, undefined, engine.now());
   await assertSameSandbox(engine, request.options, bound);
   const { sandbox } = bound;
   switch (sandbox.state) {
@@ -101,16 +105,22 @@ async function use(engine: Engine, request: SessionRequest, bound: BoundSession)
   }
 }
 
-/** Another process is making it. When its time is over, exactly one of those who wait takes over. */
+/** Another process is making it. When its time is over, or it has died, exactly one of those who wait takes over. */
 async function waitForCreate(
   engine: Engine,
   request: SessionRequest,
   bound: BoundSession,
 ): Promise<Acquired | undefined> {
   const { clock, store } = engine.ports;
-  const { id, dueAt } = bound.sandbox;
+  const { id, dueAt, ownerId } = bound.sandbox;
+  let judgedAt = -Infinity;
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.5, LONGEST_POLL_MS)) {
     if (dueAt !== undefined && engine.now() >= dueAt) return replace(engine, request, bound, undefined);
+    if (clock.elapsed() - judgedAt >= JUDGE_EVERY_MS) {
+      const owner = await engine.owners.judge(ownerId);
+      if (owner === 'dead' || owner === 'none') return replace(engine, request, bound, undefined);
+      judgedAt = clock.elapsed();
+    }
     await sleep(clock, pollMs, request.signal);
     if ((await store.getSandbox(id))?.state !== 'creating') return undefined;
   }

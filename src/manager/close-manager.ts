@@ -35,6 +35,9 @@ export function exitActionFor(record: SandboxRecord, capabilities: ReadonlySet<C
 async function leave(engine: Engine): Promise<void> {
   // Creates are undone and ephemeral runs destroyed by whoever began them.
   await engine.drained();
+  await Promise.all(
+    [...engine.leases].map((lease) => quietly(engine, 'lease not released', lease.release('its holder exited'))),
+  );
   await quietly(engine, 'activity not written', flushActivity(engine));
   await Promise.all([...engine.lives.keys()].map((id) => quietly(engine, 'sandbox not put away', putAway(engine, id))));
   await Promise.all([...engine.lives.keys()].map((id) => engine.letGo(id)));

@@ -3,7 +3,11 @@ import type {
   AgentHandle,
   CodeLanguage,
   EphemeralRunOptions,
+  Lease,
+  LeaseOptions,
   ManagerMetrics,
+  ReapOptions,
+  ReapReport,
   SandboxOptions,
   Sandboxes,
   Session,
@@ -13,25 +17,28 @@ import type {
 } from '../core/api.ts';
 import type { Command, CommandResult } from '../core/commands.ts';
 import type { EventFilter, SubletEvent } from '../core/events.ts';
-import type { SandboxId } from '../core/ids.ts';
+import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { flushActivity } from './activity.ts';
 import { closeManager } from './close-manager.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import { Engine, describe } from './engine.ts';
 import { runCodeOnce, runOnce, withEphemeral } from './ephemeral.ts';
+import { leaseSandbox } from './lease-sandbox.ts';
 import { readMetrics } from './manager-metrics.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { toManagerConfig } from './manager-options.ts';
 import type { ManagerPorts } from './ports.ts';
+import { Reaper } from './reaper.ts';
 import { repeat } from './repeat.ts';
 import { SandboxManagement } from './sandboxes.ts';
 import { Sessions } from './sessions.ts';
-import { sweepDue } from './sweep.ts';
 
 /** The engine as its own process sees it: with what it holds, for a last word on the way out. */
 export interface Manager extends Sublet {
   /** Sandboxes this process has in its hands now. */
   held(): readonly SandboxId[];
+  /** Sees to what one process left, if it is dead. False while it lives or may live. */
+  recoverOwner(ownerId: OwnerId): Promise<boolean>;
 }
 
 const PRUNE_EVERY_MS = 60 * 60_000;
@@ -48,6 +55,7 @@ class InProcessManager implements Manager {
   readonly sandboxes: Sandboxes;
   readonly #engine: Engine;
   readonly #sessions: Sessions;
+  readonly #reaper: Reaper;
   readonly #timers: readonly (() => void)[];
   #prunedAt: number;
   #closed: Promise<void> | undefined;
@@ -55,11 +63,15 @@ class InProcessManager implements Manager {
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#sessions = new Sessions(engine);
+    this.#reaper = new Reaper(engine);
+    engine.onRegistered = () => engine.inBackground('recovery failed', this.#reaper.recoverDead());
     this.sandboxes = new SandboxManagement(engine);
     this.#prunedAt = engine.now();
     const { clock } = engine.ports;
     this.#timers = [
-      repeat(clock, engine.config.sweepIntervalMs, () => this.#sweepAndPrune()),
+      // Not waited for: a provider that hangs must not keep the others from being swept.
+      repeat(clock, engine.config.sweepIntervalMs, async () => void this.#sweepAndPrune()),
+      repeat(clock, engine.config.heartbeatIntervalMs, () => this.#logged('heartbeat failed', () => engine.beat())),
       repeat(clock, engine.config.touchIntervalMs, () => this.#flush()),
     ];
   }
@@ -105,9 +117,27 @@ class InProcessManager implements Manager {
   }
 
   sweep(): Promise<SweepReport> {
-    const sweeping = sweepDue(this.#engine);
+    const sweeping = this.#reaper.sweep();
     this.#engine.inBackground('sweep failed', sweeping);
     return sweeping;
+  }
+
+  reap(options: ReapOptions = {}): Promise<ReapReport> {
+    this.#engine.assertOpen();
+    const reaping = this.#reaper.reap(options);
+    this.#engine.inBackground(
+      'reap failed',
+      reaping.catch(() => {}),
+    );
+    return reaping;
+  }
+
+  lease(options: LeaseOptions): Promise<Lease> {
+    return leaseSandbox(this.#engine, options);
+  }
+
+  recoverOwner(ownerId: OwnerId): Promise<boolean> {
+    return this.#reaper.recoverOwner(ownerId);
   }
 
   held(): readonly SandboxId[] {

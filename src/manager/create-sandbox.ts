@@ -24,6 +24,7 @@ export async function createSandbox(
   signal: AbortSignal | undefined,
 ): Promise<LiveSandbox> {
   let making: Promise<SandboxHandle> | undefined;
+  engine.making.add(intent.id);
   try {
     let progress: string | undefined;
     const onProgress = (message: string): void => {
@@ -37,10 +38,12 @@ export async function createSandbox(
       return making;
     });
     if (violates(handle.network, intent.network)) throw networkError(intent, handle);
-    return await markRunning(engine, intent, handle, plan);
+    const live = await markRunning(engine, intent, handle, plan);
+    engine.making.delete(intent.id);
+    return live;
   } catch (cause) {
     const error = toSubletError(cause, 'CREATE_FAILED', signal);
-    const undone = abandon(engine, intent, making, error);
+    const undone = abandon(engine, intent, making, error).finally(() => engine.making.delete(intent.id));
     engine.inBackground('create not undone', undone);
     await settlesWithin(engine.ports.clock, engine.config.abortGraceMs, undone);
     throw error;

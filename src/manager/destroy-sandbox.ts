@@ -39,12 +39,24 @@ export async function destroySandbox(
     ownerId: engine.ownerId,
     from: options.from ?? NOT_YET_GONE,
     version: options.version,
-    patch: { dueAt: now + TAKEOVER_MS },
+    // Whoever destroys it owns it, so that a death on the way is seen to.
+    patch: { ownerId: engine.ownerId, dueAt: now + TAKEOVER_MS },
   });
   if (moved !== undefined) return finishDestroying(engine, moved);
   const present = await store.getSandbox(record.id);
   if (present?.state === 'destroying' && options.version === undefined) return finishDestroying(engine, present);
   return present?.state === 'destroyed' ? present : undefined;
+}
+
+/** Goes on with what another began, if nobody else does: undefined when the row has changed since. */
+export async function takeOverDestroying(engine: Engine, record: SandboxRecord): Promise<SandboxRecord | undefined> {
+  await engine.register();
+  const claimed = await engine.ports.store.patchSandbox(
+    record.id,
+    { ownerId: engine.ownerId, dueAt: engine.now() + TAKEOVER_MS },
+    record.version,
+  );
+  return claimed && finishDestroying(engine, claimed);
 }
 
 /** The second half, for a row that is `destroying`: also what the sweep does again. */

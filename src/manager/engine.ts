@@ -7,6 +7,7 @@ import type { Counter, SandboxRecord } from '../store/records.ts';
 import type { CounterRow } from '../store/store.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { ManagerConfig } from './manager-options.ts';
+import { OwnerWatch } from './owner-watch.ts';
 import type { ManagerPorts } from './ports.ts';
 
 export class Engine {
@@ -15,10 +16,19 @@ export class Engine {
   readonly ownerId: OwnerId;
   /** By id: every sandbox this process has a handle on. */
   readonly lives: Map<SandboxId, LiveSandbox> = new Map();
+  /** Sandboxes this process is making. */
+  readonly making: Set<SandboxId> = new Set();
+  readonly owners: OwnerWatch;
+  /** Leases this process holds. */
+  readonly leases: Set<{ release(cause: string): Promise<void> }> = new Set();
+  /** Called once, when this process is on record as an owner. */
+  onRegistered: () => void = () => {};
   readonly #closing = new AbortController();
   readonly #background = new Set<Promise<unknown>>();
   readonly #turns = new Map<SandboxId, Promise<unknown>>();
   readonly #counts = new Map<string, CounterRow>();
+  readonly #startedAt: number;
+  readonly #startedElapsed: number;
   #registered: Promise<void> | undefined;
   #installation: Promise<string> | undefined;
 
@@ -26,6 +36,9 @@ export class Engine {
     this.ports = ports;
     this.config = config;
     this.ownerId = newId('own', config.random);
+    this.owners = new OwnerWatch(ports, this.ownerId);
+    this.#startedAt = ports.clock.now();
+    this.#startedElapsed = ports.clock.elapsed();
   }
 
   /** Fires when the manager closes: nothing new starts, what is being made is undone. */
@@ -43,8 +56,13 @@ export class Engine {
     return this.#registered !== undefined;
   }
 
+  /**
+   * The time of day, but never further ahead than time has passed since this process began: a clock that is set forward
+   * makes nothing look idle or overdue.
+   */
   now(): number {
-    return this.ports.clock.now();
+    const { clock } = this.ports;
+    return Math.min(clock.now(), this.#startedAt + (clock.elapsed() - this.#startedElapsed));
   }
 
   assertOpen(): void {
@@ -57,11 +75,21 @@ export class Engine {
 
   /** Writes the owner row before this process's first change, so that reading alone leaves no trace. */
   register(): Promise<void> {
-    this.#registered ??= this.#putOwner().catch((cause: unknown) => {
-      this.#registered = undefined;
-      throw cause;
-    });
+    this.#registered ??= this.#putOwner().then(
+      () => this.onRegistered(),
+      (cause: unknown) => {
+        this.#registered = undefined;
+        throw cause;
+      },
+    );
     return this.#registered;
+  }
+
+  /** Says that this process lives. One that was given up for dead says who it is again. */
+  async beat(): Promise<void> {
+    if (this.#registered === undefined || this.closing.aborted) return;
+    await this.#registered;
+    if (!(await this.ports.store.heartbeat(this.ownerId, this.ports.clock.now()))) await this.#putOwner();
   }
 
   installation(): Promise<string> {
@@ -121,7 +149,7 @@ export class Engine {
   }
 
   async #putOwner(): Promise<void> {
-    const now = this.now();
+    const now = this.ports.clock.now();
     await this.ports.store.putOwner({ ...this.ports.identity, id: this.ownerId, startedAt: now, heartbeatAt: now });
   }
 }

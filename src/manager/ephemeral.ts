@@ -9,7 +9,6 @@ import type { Engine } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
 import { runCode } from './run-code.ts';
-import { SandboxHolder } from './sandbox-holder.ts';
 
 export function runOnce(engine: Engine, command: Command, options: EphemeralRunOptions): Promise<CommandResult> {
   return withEphemeral(engine, options, (sandbox, signal) =>
@@ -68,11 +67,7 @@ async function makeAndUse<T>(
 }
 
 function handleOn(engine: Engine, live: LiveSandbox): AgentHandle {
-  const holder = new SandboxHolder(engine, live);
-  return createAgentHandle(
-    { id: () => live.id, live: () => holder.awake(), now: () => engine.now() },
-    engine.ports.clock,
-  );
+  return createAgentHandle({ id: () => live.id, live: () => live, now: () => engine.now() }, engine.ports.clock);
 }
 
 // `env` is the sandbox's here, and already in it.

@@ -34,6 +34,8 @@ export async function prepareSandbox(engine: Engine, request: MakeRequest): Prom
     engine.register(),
   ]);
   checkCapabilities(provider, wanted);
+  const diesWithUs = request.sessionKey === undefined && provider.capabilities.has('dies-with-owner');
+  if (!diesWithUs) engine.ports.watch?.(engine.ownerId);
   const plan = planSandbox({
     ...request,
     id: newId('sbx', engine.config.random),

@@ -1,4 +1,5 @@
 /** What can be tuned about the engine. Everything has a default that suits production. */
+import { HEARTBEAT_MS } from '../core/liveness.ts';
 import { HEALTH_CHECK_TIMEOUT_MS } from '../core/policy.ts';
 import type { RandomBytes, SandboxId } from '../core/ids.ts';
 import { cryptoBytes } from '../core/ids.ts';
@@ -6,6 +7,10 @@ import { cryptoBytes } from '../core/ids.ts';
 export interface ManagerOptions {
   /** How often what is due is looked for. 0 = only when `sweep()` is called. */
   readonly sweepIntervalMs?: number | undefined;
+  /** How often what is on record is compared with what providers have, by one of all processes. 0 = only by `reap()`. */
+  readonly reconcileIntervalMs?: number | undefined;
+  /** How often this process says that it lives. 0 = never. */
+  readonly heartbeatIntervalMs?: number | undefined;
   /** How often activity is written down, in one batch for all sandboxes. 0 = only at release and close. */
   readonly touchIntervalMs?: number | undefined;
   /** How long `close` may take in all. */
@@ -25,6 +30,8 @@ export interface ManagerOptions {
 
 export interface ManagerConfig {
   readonly sweepIntervalMs: number;
+  readonly reconcileIntervalMs: number;
+  readonly heartbeatIntervalMs: number;
   readonly touchIntervalMs: number;
   readonly exitDeadlineMs: number;
   readonly abortGraceMs: number;
@@ -38,6 +45,8 @@ export interface ManagerConfig {
 export function toManagerConfig(options: ManagerOptions): ManagerConfig {
   return Object.freeze({
     sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
+    reconcileIntervalMs: options.reconcileIntervalMs ?? 3 * 60_000,
+    heartbeatIntervalMs: options.heartbeatIntervalMs ?? HEARTBEAT_MS,
     touchIntervalMs: options.touchIntervalMs ?? 15_000,
     exitDeadlineMs: options.exitDeadlineMs ?? 10_000,
     abortGraceMs: options.abortGraceMs ?? 5_000,

@@ -82,6 +82,17 @@ export async function wakeSandbox(
   });
 }
 
+/** Writes down that the provider already has it at rest: its processes ended with the machine, or a pause was done and not recorded. */
+export async function restAsFound(
+  engine: Engine,
+  record: SandboxRecord,
+  to: 'paused' | 'stopped',
+  cause: string,
+): Promise<SandboxRecord | undefined> {
+  await engine.register();
+  return move(engine, record, { to, cause, from: [record.state], version: record.version });
+}
+
 async function rest(
   engine: Engine,
   record: SandboxRecord,

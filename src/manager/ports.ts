@@ -1,6 +1,7 @@
 /** What the manager needs from outside: two contracts, time, a logger and who it is. */
 import type { SandboxOptions } from '../core/api.ts';
 import type { Clock } from '../core/clock.ts';
+import type { OwnerId } from '../core/ids.ts';
 import type { SandboxKind } from '../core/session-key.ts';
 import type { ResolvedSandbox } from '../core/spec.ts';
 import type { SandboxProvider } from '../provider/provider.ts';
@@ -19,5 +20,9 @@ export interface ManagerPorts {
   ): Promise<ResolvedSandbox>;
   /** The adapter for a profile; the same instance every time. Works for a profile whose file is gone, with default options. */
   provider(id: string, profile: string): Promise<SandboxProvider>;
+  /** Whether this process of this machine, told apart by its start, still runs; undefined when that cannot be found out. */
+  isRunning(process: { readonly pid: number; readonly pidStartedAt: number }): Promise<boolean | undefined>;
+  /** Starts the process that sees to what this one leaves if it dies. Once, however often it is called. */
+  watch?(ownerId: OwnerId): void;
   readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;
 }

@@ -26,6 +26,7 @@ export async function callProvider<T>(
       },
     );
   const provider = await engine.ports.provider(record.provider, record.profile);
+  if (isElsewhere(engine, provider, record)) throw wrongHost(record);
   try {
     return await withDeadline(engine.ports.clock, { ms, late, signals: [signal] }, (both) =>
       call(provider, refOf(record), both),
@@ -37,4 +38,21 @@ export async function callProvider<T>(
 
 export function refOf(record: SandboxRecord): SandboxRef {
   return record.providerId === undefined ? { name: record.name } : { name: record.name, providerId: record.providerId };
+}
+
+/** True when the sandbox can only be reached from another machine. */
+export function isElsewhere(engine: Engine, provider: SandboxProvider, { hostId }: SandboxRecord): boolean {
+  return provider.boundToHost === true && hostId !== engine.ports.identity.hostId;
+}
+
+function wrongHost(record: SandboxRecord): SubletError {
+  const host = record.hostName || record.hostId;
+  return new SubletError(
+    'WRONG_HOST',
+    `Sandbox ${record.id} lives on host "${host}", and provider "${record.provider}" works on one machine only.`,
+    {
+      details: { sandboxId: record.id, host, hostId: record.hostId },
+      hint: `Use it from ${host}, or choose a provider that several machines share.`,
+    },
+  );
 }

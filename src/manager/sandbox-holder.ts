@@ -1,6 +1,9 @@
 /** Somebody's hold on a sandbox: the same whether it sleeps, wakes or is attached anew under it. */
 import { SubletError } from '../core/errors.ts';
+import type { SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
+import type { KeptLease } from './kept-lease.ts';
+import { assertMayUse, lostError } from './lease-check.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { readySandbox } from './ready-sandbox.ts';
 
@@ -15,14 +18,22 @@ export class SandboxHolder {
     this.live = live;
   }
 
-  /** The sandbox, woken if this process put it to rest. CLOSED when it was destroyed meanwhile. */
-  awake(): LiveSandbox | Promise<LiveSandbox> {
-    return this.live.isResting || this.live.gone.aborted ? this.#revive() : this.live;
+  /**
+   * The sandbox, ready to be used. The record is asked every time, because other processes may have paused it, destroyed it
+   * or taken it for themselves. `lease` is the caller's. LEASE_HELD or LEASE_LOST when it is not ours to use; CLOSED when it was destroyed meanwhile.
+   */
+  async awake(lease?: KeptLease): Promise<LiveSandbox> {
+    const engine = this.#engine;
+    lease?.assertKept();
+    const record = await engine.ports.store.getSandbox(this.live.id);
+    if (record !== undefined) assertMayUse(record, lease?.token, engine.now());
+    else if (lease !== undefined) throw lostError(this.live, lease.token);
+    const isReady = record?.state === 'running' && !this.live.isResting && !this.live.gone.aborted;
+    return isReady ? this.live : this.#revive(record);
   }
 
-  async #revive(): Promise<LiveSandbox> {
+  async #revive(record: SandboxRecord | undefined): Promise<LiveSandbox> {
     this.#engine.assertOpen();
-    const record = await this.#engine.ports.store.getSandbox(this.live.id);
     if (record !== undefined && RESTING.includes(record.state)) {
       const { env } = this.live;
       const readiness = await readySandbox(this.#engine, record, { env: async () => env, cause: 'used again' });

@@ -2,20 +2,17 @@
 import type { AgentHandle, SandboxFilter, SandboxInfo, Sandboxes } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
 import type { SandboxMetrics } from '../core/spec.ts';
-import { LIVE_STATES, isLive } from '../core/states.ts';
+import { LIVE_STATES } from '../core/states.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { createAgentHandle } from './agent-handle.ts';
 import { requireCapability } from './check-capabilities.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { findSandbox } from './find-sandbox.ts';
-import type { LiveSandbox } from './live-sandbox.ts';
-import { markLost } from './mark-lost.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
+import { openSandbox } from './open-sandbox.ts';
 import { callProvider } from './provider-call.ts';
-import { readySandbox } from './ready-sandbox.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
-import { envFor } from './session-wants.ts';
 import { toSandboxInfo } from './to-sandbox-info.ts';
 
 const BY_HAND = 'asked by hand';
@@ -41,7 +38,7 @@ export class SandboxManagement implements Sandboxes {
   async open(idOrPrefix: string): Promise<AgentHandle> {
     const engine = this.#engine;
     engine.assertOpen();
-    const holder = new SandboxHolder(engine, await this.#ready(await this.#find(idOrPrefix), 'opened'));
+    const holder = new SandboxHolder(engine, await openSandbox(engine, await this.#find(idOrPrefix), 'opened'));
     holder.live.active(engine.now());
     return createAgentHandle(
       { id: () => holder.live.id, live: () => holder.awake(), now: () => engine.now() },
@@ -55,7 +52,7 @@ export class SandboxManagement implements Sandboxes {
 
   resume(idOrPrefix: string, cause: string = BY_HAND): Promise<SandboxInfo> {
     return this.#change(idOrPrefix, async (record) => {
-      (await this.#ready(record, cause)).isKept = true;
+      (await openSandbox(this.#engine, record, cause)).isKept = true;
       return this.#engine.ports.store.getSandbox(record.id);
     });
   }
@@ -94,31 +91,6 @@ export class SandboxManagement implements Sandboxes {
     });
   }
 
-  async #ready(record: SandboxRecord, cause: string): Promise<LiveSandbox> {
-    const engine = this.#engine;
-    if (!isLive(record.state) || record.state === 'creating' || record.state === 'destroying') throw notUsable(record);
-    const readiness = await readySandbox(engine, record, { env: () => envFor(engine, {}, record), cause });
-    if (readiness.status === 'ready') return readiness.live;
-    if (readiness.status === 'lost') {
-      await markLost(engine, record);
-      throw new SubletError('SANDBOX_LOST', `Sandbox ${record.id} is gone, and Sublet did not destroy it.`, {
-        details: { sandboxId: record.id },
-      });
-    }
-    if (readiness.status === 'unsafe') {
-      await readiness.live.close();
-      throw new SubletError(
-        'NETWORK_NOT_ENFORCEABLE',
-        `Sandbox ${record.id} has a weaker network than "${record.network}".`,
-        {
-          details: { sandboxId: record.id, level: record.network },
-          hint: 'Ask for its session, which replaces it, or destroy it.',
-        },
-      );
-    }
-    throw notUsable((await engine.ports.store.getSandbox(record.id)) ?? record);
-  }
-
   #find(idOrPrefix: string): Promise<SandboxRecord> {
     return findSandbox(this.#engine.ports.store, idOrPrefix);
   }
@@ -126,11 +98,4 @@ export class SandboxManagement implements Sandboxes {
   #info(record: SandboxRecord): SandboxInfo {
     return toSandboxInfo(record, this.#engine.lives.get(record.id));
   }
-}
-
-function notUsable(record: SandboxRecord): SubletError {
-  return new SubletError('STATE_CONFLICT', `Sandbox ${record.id} is ${record.state}.`, {
-    details: { sandboxId: record.id, state: record.state },
-    hint: 'Only a running, paused or stopped sandbox can be used.',
-  });
 }

@@ -1,5 +1,5 @@
 /** A conversation's sandbox as its caller holds it. */
-import type { AgentHandle, Session, SessionNotice } from '../core/api.ts';
+import type { AgentHandle, HeldLease, LeaseTerms, Session, SessionNotice } from '../core/api.ts';
 import type { Commands } from '../core/commands.ts';
 import { SubletError } from '../core/errors.ts';
 import type { Files } from '../core/files.ts';
@@ -8,6 +8,8 @@ import type { NetworkLevel } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
 import { createAgentHandle } from './agent-handle.ts';
 import type { Engine } from './engine.ts';
+import type { KeptLease } from './kept-lease.ts';
+import { takeLease } from './kept-lease.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { SandboxHolder } from './sandbox-holder.ts';
 
@@ -34,21 +36,26 @@ export interface SessionFacts {
 export class SessionHandle implements Session {
   readonly created: boolean;
   readonly agent: AgentHandle;
+  readonly #engine: Engine;
   readonly #binding: Binding;
   readonly #keeper: SessionKeeper;
   readonly #notices: SessionNotice[];
+  #lease: KeptLease | undefined;
+  #terms: LeaseTerms = {};
   #released: Promise<void> | undefined;
 
   constructor(engine: Engine, binding: Binding, keeper: SessionKeeper, facts: SessionFacts) {
     this.created = facts.created;
+    this.#engine = engine;
     this.#binding = binding;
     this.#keeper = keeper;
     this.#notices = [...facts.notices];
-    const live = (): LiveSandbox | Promise<LiveSandbox> => {
+    const live = (): Promise<LiveSandbox> => {
       this.#assertHeld();
-      return binding.holder.awake();
+      return binding.holder.awake(this.#lease);
     };
-    const tracking = { id: () => this.sandboxId, live, now: () => engine.now(), env: facts.env };
+    const ends = (): AbortSignal | undefined => this.#lease?.lost;
+    const tracking = { id: () => this.sandboxId, live, now: () => engine.now(), ends, env: facts.env };
     this.agent = createAgentHandle(tracking, engine.ports.clock);
   }
 
@@ -66,6 +73,16 @@ export class SessionHandle implements Session {
 
   get notices(): readonly SessionNotice[] {
     return this.#notices;
+  }
+
+  get lease(): HeldLease | undefined {
+    return this.#lease;
+  }
+
+  /** From now on nobody else uses its sandbox. LEASE_HELD when somebody does. */
+  async hold(terms: LeaseTerms): Promise<void> {
+    this.#terms = terms;
+    this.#lease = await takeLease(this.#engine, this.#binding.holder.live.record, terms);
   }
 
   get commands(): Commands {
@@ -86,12 +103,20 @@ export class SessionHandle implements Session {
 
   async setNetwork(level: NetworkLevel, reason: string): Promise<void> {
     this.#assertHeld();
+    this.#lease?.assertKept();
     this.#notices.push(...(await this.#keeper.tighten(this.#binding, level, reason)));
+    // The right was to the sandbox that has been replaced.
+    if (this.#lease !== undefined && this.#lease.sandboxId !== this.sandboxId) await this.hold(this.#terms);
   }
 
   release(): Promise<void> {
-    this.#released ??= this.#keeper.released(this.#binding);
+    this.#released ??= this.#letGo();
     return this.#released;
+  }
+
+  async #letGo(): Promise<void> {
+    await this.#lease?.release('released by its holder');
+    await this.#keeper.released(this.#binding);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

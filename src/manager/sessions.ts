@@ -12,6 +12,7 @@ import { flushActivity } from './activity.ts';
 import { untilAborted } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
+import { assertMayUse } from './lease-check.ts';
 import { cutNetwork, isUsable } from './ready-sandbox.ts';
 import { contain, recreateTighter } from './recreate-tighter.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
@@ -43,10 +44,18 @@ export class Sessions implements SessionKeeper {
     if (!this.#acquiring.has(key)) {
       const bound = await this.#engine.ports.store.getSession(key);
       const binding = this.#bindings.get(key);
+      if (bound !== undefined) assertMayUse(bound.sandbox, undefined, this.#engine.now());
       if (bound !== undefined && binding !== undefined && this.#isReady(bound, binding, options))
-        return this.#reuse(bound, binding, options);
+        return this.#held(this.#reuse(bound, binding, options), options);
     }
-    return this.#acquire(key, options);
+    return this.#held(await this.#acquire(key, options), options);
+  }
+
+  /** The handle, exclusive if that is asked for. */
+  async #held(session: SessionHandle, { exclusive }: SessionOptions): Promise<Session> {
+    if (exclusive === undefined || exclusive === false) return session;
+    await session.hold(exclusive === true ? {} : exclusive);
+    return session;
   }
 
   /** The record first, so that a crash in between leaves the tighter level on it and the next use enforces it. */
@@ -88,7 +97,7 @@ export class Sessions implements SessionKeeper {
     );
   }
 
-  #reuse(bound: BoundSession, binding: Binding, options: SessionOptions): Session {
+  #reuse(bound: BoundSession, binding: Binding, options: SessionOptions): SessionHandle {
     const now = this.#engine.now();
     binding.network = bound.session.network;
     binding.holder.live.active(now);
@@ -98,7 +107,7 @@ export class Sessions implements SessionKeeper {
     return this.#handle(binding, options, false, notice === undefined ? [] : [notice]);
   }
 
-  async #acquire(key: SessionKey, options: SessionOptions): Promise<Session> {
+  async #acquire(key: SessionKey, options: SessionOptions): Promise<SessionHandle> {
     const joined = this.#acquiring.get(key);
     const shared = joined ?? this.#startAcquire(key, options);
     const acquired = await this.#waitFor(shared, options.signal);
@@ -159,7 +168,12 @@ export class Sessions implements SessionKeeper {
     return binding;
   }
 
-  #handle(binding: Binding, options: SessionOptions, created: boolean, notices: readonly SessionNotice[]): Session {
+  #handle(
+    binding: Binding,
+    options: SessionOptions,
+    created: boolean,
+    notices: readonly SessionNotice[],
+  ): SessionHandle {
     const env = options.env !== undefined && !isCovered(options.env, binding.holder.live.env) ? options.env : undefined;
     return new SessionHandle(this.#engine, binding, this, { created, notices, env });
   }

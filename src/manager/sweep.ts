@@ -6,60 +6,70 @@ import { dueAction, dueAt } from '../core/expiry.ts';
 import type { SandboxHandle } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { withDeadline } from './deadline.ts';
-import { destroySandbox, finishDestroying } from './destroy-sandbox.ts';
+import { destroySandbox, takeOverDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
+import type { LanePass } from './lanes.ts';
+import { isProviderDown } from './lanes.ts';
+import { isLeased } from './lease-check.ts';
 import { markLost } from './mark-lost.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
-import { callProvider } from './provider-call.ts';
+import type { OwnerCensus } from './owner-watch.ts';
+import { callProvider, isElsewhere } from './provider-call.ts';
 
 type SweepAction = SweepReport['actions'][number];
 type Outcome = Pick<SweepAction, 'action' | 'reason'> | undefined;
 
 const BATCH = 100;
-const AT_ONCE = 8;
 const MAX_BATCHES = 100;
-const CLAIM_MS = 60_000;
 const RETRY_MS = 60_000;
 
-/** Never throws: a failure is in the report and the sandbox is due again later. Two sweepers never both act on one. */
-export async function sweepDue(engine: Engine): Promise<SweepReport> {
+/**
+ * Never throws: a failure is in the report and the sandbox is due again later. What a living process has is left to that
+ * process; of several sweepers one wins for each sandbox.
+ */
+export async function sweepDue(engine: Engine, census: OwnerCensus, lanes: LanePass): Promise<SweepReport> {
   const actions: SweepAction[] = [];
   const seen = new Set<string>();
   const until = engine.now();
   for (let batch = 0; batch < MAX_BATCHES && !engine.closing.aborted; batch++) {
-    const due = await findDue(engine, until);
+    const due = await findDue(engine, until, census);
     const fresh = due.filter((record) => !seen.has(record.id));
     if (fresh.length === 0) break;
     for (const record of fresh) seen.add(record.id);
-    for (let from = 0; from < fresh.length; from += AT_ONCE) {
-      const done = await Promise.all(fresh.slice(from, from + AT_ONCE).map((record) => examine(engine, record)));
-      actions.push(...done.filter((action) => action !== undefined));
-    }
+    await lanes.run(fresh, (record) => examine(engine, record, actions));
     if (due.length < BATCH) break;
   }
   return { examined: seen.size, actions };
 }
 
-async function findDue(engine: Engine, dueBy: number): Promise<readonly SandboxRecord[]> {
+async function findDue(engine: Engine, dueBy: number, census: OwnerCensus): Promise<readonly SandboxRecord[]> {
   try {
-    return await engine.ports.store.findSandboxes({ dueBy, limit: BATCH });
+    return await engine.ports.store.findSandboxes({ dueBy, notOwnedBy: census.untouchable, limit: BATCH });
   } catch (cause) {
     engine.ports.log.warn({ error: describe(cause) }, 'sweep could not read the store');
     return [];
   }
 }
 
-async function examine(engine: Engine, record: SandboxRecord): Promise<SweepAction | undefined> {
+/** False when the provider did not answer. */
+async function examine(engine: Engine, record: SandboxRecord, actions: SweepAction[]): Promise<boolean> {
   try {
+    if (await isOutOfReach(engine, record)) return true;
     const outcome = await act(engine, record);
-    return outcome && { sandboxId: record.id, ...outcome };
+    if (outcome !== undefined) actions.push({ sandboxId: record.id, ...outcome });
+    return true;
   } catch (cause) {
     const error = describe(cause);
     engine.ports.log.warn({ sandboxId: record.id, state: record.state, error }, 'sweep could not do what is due');
     await postpone(engine, record);
-    return { sandboxId: record.id, action: 'retry-later', reason: record.state, error };
+    actions.push({ sandboxId: record.id, action: 'retry-later', reason: record.state, error });
+    return !isProviderDown(cause);
   }
+}
+
+async function isOutOfReach(engine: Engine, record: SandboxRecord): Promise<boolean> {
+  return isElsewhere(engine, await engine.ports.provider(record.provider, record.profile), record);
 }
 
 async function act(engine: Engine, record: SandboxRecord): Promise<Outcome> {
@@ -72,14 +82,7 @@ async function act(engine: Engine, record: SandboxRecord): Promise<Outcome> {
       return gone && { action: 'destroy', reason: 'not ready in time' };
     }
     case 'destroying': {
-      await engine.register();
-      const claimed = await engine.ports.store.patchSandbox(
-        record.id,
-        { dueAt: engine.now() + CLAIM_MS },
-        record.version,
-      );
-      if (claimed === undefined) return undefined;
-      await finishDestroying(engine, claimed);
+      if ((await takeOverDestroying(engine, record)) === undefined) return undefined;
       return { action: 'destroy', reason: 'an earlier attempt failed' };
     }
     case 'running':
@@ -98,9 +101,10 @@ async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outco
   const now = engine.now();
   const lastActiveAt = Math.max(record.lastActiveAt, live?.lastActiveAt ?? 0);
   const facts = { ...record, lastActiveAt };
-  const due = dueAction(facts, live?.isBusy ?? false, now);
+  const isBusy = live?.isBusy === true || isLeased(record, now);
+  const due = dueAction(facts, isBusy, now);
   if (due === undefined) {
-    await touch(engine, record, live?.isBusy === true ? now : lastActiveAt);
+    await touch(engine, record, isBusy ? now : lastActiveAt);
     return undefined;
   }
   if (due.reason === 'idle' && record.state === 'running') {

@@ -4,6 +4,7 @@ import type { SubletError } from '../core/errors.ts';
 import { toSubletError } from '../core/errors.ts';
 import type { FileOptions, Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
+import { followSignals } from './deadline.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 
 export interface Tracking {
@@ -11,6 +12,8 @@ export interface Tracking {
   /** The sandbox to use now: it may be replaced or put to rest under its handle. Throws CLOSED when the handle was given back. */
   readonly live: () => LiveSandbox | Promise<LiveSandbox>;
   readonly now: () => number;
+  /** When it fires, what runs under this handle is stopped. */
+  readonly ends?: (() => AbortSignal | undefined) | undefined;
   /** Variables of this handle's caller, beyond those of the sandbox. */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
@@ -21,7 +24,12 @@ export function trackCommands(tracking: Tracking): Commands {
   ): O | undefined =>
     tracking.env === undefined ? options : ({ ...options, env: { ...tracking.env, ...options?.env } } as O);
   return Object.freeze<Commands>({
-    run: (command: Command, options) => during(tracking, (live) => live.handle.commands.run(command, withEnv(options))),
+    run: (command: Command, options) =>
+      during(tracking, (live) =>
+        untilEnd(tracking, options?.signal, (signal) =>
+          live.handle.commands.run(command, withEnv(signal === undefined ? options : { ...options, signal })),
+        ),
+      ),
     start: (command, options) =>
       during(tracking, async (live) =>
         follow(tracking, live, await live.handle.commands.start(command, withEnv(options))),
@@ -49,6 +57,15 @@ export function trackFiles(tracking: Tracking): Files {
     move: (from, to, options) => use((files) => files.move(from, to, options)),
     remove: (path, options) => use((files) => files.remove(path, options)),
   });
+}
+
+function untilEnd<T>(
+  tracking: Tracking,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
+  const ends = tracking.ends?.();
+  return ends === undefined ? work(signal) : followSignals([signal, ends], work);
 }
 
 async function during<T>(tracking: Tracking, work: (live: LiveSandbox) => Promise<T>): Promise<T> {
@@ -84,6 +101,7 @@ async function* duringStream(
 function follow(tracking: Tracking, live: LiveSandbox, running: RunningCommand): RunningCommand {
   const end = live.begin(tracking.now);
   running.wait(live.gone).then(end, end);
+  tracking.ends?.()?.addEventListener('abort', () => void running.kill('SIGKILL').catch(() => {}), { once: true });
   const use = <T>(work: () => Promise<T>): Promise<T> => during({ ...tracking, live: () => live }, work);
   return Object.freeze<RunningCommand>({
     id: running.id,

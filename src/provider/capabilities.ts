@@ -21,6 +21,8 @@ export const CAPABILITIES = [
   'limit-disk',
   'background',
   'isolation',
+  // An ephemeral sandbox's processes end with the process that made it, however that ends.
+  'dies-with-owner',
 ] as const;
 
 export type Capability = (typeof CAPABILITIES)[number];

@@ -57,6 +57,8 @@ export interface ListedSandbox {
 export interface SandboxProvider {
   readonly id: string;
   readonly capabilities: ReadonlySet<Capability>;
+  /** Its sandboxes can be reached, listed and destroyed only from the machine on which they were made. */
+  readonly boundToHost?: boolean | undefined;
   /**
    * Makes the sandbox and returns when commands can run. The same name again returns the same sandbox.
    * If `signal` aborts or it throws, nothing is left behind that `destroy(ref)` would not remove.

@@ -45,12 +45,15 @@ export interface SandboxQuery {
   readonly states?: readonly SandboxState[] | undefined;
   readonly provider?: string | undefined;
   readonly ownerId?: OwnerId | undefined;
+  readonly notOwnedBy?: readonly OwnerId[] | undefined;
   readonly sessionKey?: SessionKey | undefined;
   readonly idPrefix?: string | undefined;
   readonly ephemeral?: boolean | undefined;
   /** Due at or before this instant, most overdue first. Served by an index. */
   readonly dueBy?: number | undefined;
-  /** Default 1000. Order: newest first, unless `dueBy`. */
+  /** For passes over everything, page by page: in the order of ids, and only greater ones. Begin with ''. */
+  readonly afterId?: string | undefined;
+  /** Default 1000. Order: newest first, unless `dueBy` or `afterId`. */
   readonly limit?: number | undefined;
 }
 

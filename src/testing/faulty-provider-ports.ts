@@ -23,6 +23,7 @@ export interface FaultyPorts {
   readonly clock: Clock;
   readonly log: Record<LogLine['level'], (fields: Readonly<Record<string, unknown>>, message: string) => void>;
   readonly lines: readonly LogLine[];
+  isRunning(process: { readonly pid: number; readonly pidStartedAt: number }): Promise<boolean | undefined>;
   readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;
   resolve(
     options: SandboxOptions,
@@ -69,5 +70,6 @@ export function createFaultyPorts(world: FaultyWorld, store: Store, options: Fau
       policy: { ...defaultPolicy(facts.kind), ...options.policy, ...asked.policy },
     }),
     provider: async () => provider,
+    isRunning: async () => true,
   };
 }

@@ -18,4 +18,5 @@ export const CAPABILITIES = [
   'limit-disk',
   'background',
   'isolation',
+  'dies-with-owner',
 ] as const satisfies readonly Capability[];

@@ -58,6 +58,7 @@ const MAKING = new Set<string>();
 export class NamespaceProvider implements SandboxProvider {
   readonly id = 'namespace';
   readonly capabilities: ReadonlySet<Capability> = new Set(CAPABILITIES);
+  readonly boundToHost = true;
   readonly #context: ProviderContext;
   readonly #stateDir: string;
   readonly #privileges: Privileges = currentPrivileges();

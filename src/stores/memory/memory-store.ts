@@ -38,7 +38,7 @@ import { memoryLeases } from './memory-leases.ts';
 import { memoryLedger } from './memory-ledger.ts';
 import type { Tables } from './tables.ts';
 import { emptyTables } from './tables.ts';
-import { countByKind, matches, newestFirst, overdueFirst } from './select.ts';
+import { countByKind, inOrder, matches, newestFirst } from './select.ts';
 
 export function createMemoryStore(): MemoryStore {
   return new MemoryStore(emptyTables());
@@ -101,7 +101,7 @@ export class MemoryStore implements Store {
   async findSandboxes(query: SandboxQuery): Promise<readonly SandboxRecord[]> {
     return [...this.#open().sandboxes.values()]
       .filter((sandbox) => matches(sandbox, query))
-      .toSorted(query.dueBy === undefined ? newestFirst : overdueFirst)
+      .toSorted(inOrder(query))
       .slice(0, query.limit ?? DEFAULT_LIMIT);
   }
 

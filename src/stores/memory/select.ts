@@ -8,6 +8,8 @@ export function matches(sandbox: SandboxRecord, query: SandboxQuery): boolean {
     (query.states === undefined || query.states.includes(sandbox.state)) &&
     (query.provider === undefined || query.provider === sandbox.provider) &&
     (query.ownerId === undefined || query.ownerId === sandbox.ownerId) &&
+    (query.notOwnedBy === undefined || !query.notOwnedBy.includes(sandbox.ownerId)) &&
+    (query.afterId === undefined || sandbox.id > query.afterId) &&
     (query.sessionKey === undefined || query.sessionKey === sandbox.sessionKey) &&
     (query.idPrefix === undefined || sandbox.id.startsWith(query.idPrefix)) &&
     (query.ephemeral === undefined || query.ephemeral === sandbox.ephemeral) &&
@@ -21,6 +23,11 @@ export function newestFirst(a: { readonly createdAt: number }, b: { readonly cre
 
 export function overdueFirst(a: SandboxRecord, b: SandboxRecord): number {
   return (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity);
+}
+
+export function inOrder(query: SandboxQuery): (a: SandboxRecord, b: SandboxRecord) => number {
+  if (query.afterId !== undefined) return (a, b) => (a.id < b.id ? -1 : 1);
+  return query.dueBy === undefined ? newestFirst : overdueFirst;
 }
 
 export function countByKind(sandboxes: readonly SandboxRecord[]): Readonly<Record<SandboxKind, number>> {

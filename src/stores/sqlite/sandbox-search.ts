@@ -15,6 +15,7 @@ const AFTER_ALL = '\u{10FFFF}';
 export function sandboxSearch(query: SandboxQuery, columns: string): Search {
   if (query.states?.length === 0) return { sql: `select ${columns} from sandboxes where false`, values: [] };
   const limit = Math.min(query.limit ?? DEFAULT_LIMIT, Number.MAX_SAFE_INTEGER);
+  if (query.afterId !== undefined) return pageSearch(query, query.afterId, columns, limit);
   if (query.dueBy !== undefined) return dueSearch(query, query.dueBy, columns, limit);
   const isNarrow = query.sessionKey !== undefined || query.ownerId !== undefined || query.idPrefix !== undefined;
   return isNarrow ? narrowSearch(query, columns, limit) : newestSearch(query, columns, limit);
@@ -24,6 +25,15 @@ export function sandboxSearch(query: SandboxQuery, columns: string): Search {
 export function sandboxCount(query: SandboxQuery): Search {
   const where = conditions(query);
   return { sql: `select kind, count(*) from sandboxes where ${where.sql} group by kind`, values: where.values };
+}
+
+// Walks the primary key: the same cost for every page, however many there are.
+function pageSearch(query: SandboxQuery, afterId: string, columns: string, limit: number): Search {
+  const where = conditions(query);
+  return {
+    sql: `select ${columns} from sandboxes where id > ? and ${where.sql} order by id limit ?`,
+    values: [afterId, ...where.values, limit],
+  };
 }
 
 // Walks the index of what has an instant, from the most overdue on, and stops at `dueBy`.
@@ -58,10 +68,12 @@ function newestSearch(query: SandboxQuery, columns: string, limit: number): Sear
 
 function conditions(query: SandboxQuery): Search {
   const parts: (readonly [sql: string, ...values: SqlValue[]])[] = [];
-  const { states, provider, ownerId, sessionKey, idPrefix, ephemeral } = query;
+  const { states, provider, ownerId, notOwnedBy, sessionKey, idPrefix, ephemeral } = query;
   if (states !== undefined) parts.push([`state in (${states.map(() => '?').join(', ')})`, ...states]);
   if (provider !== undefined) parts.push(['provider = ?', provider]);
   if (ownerId !== undefined) parts.push(['owner_id = ?', ownerId]);
+  if (notOwnedBy !== undefined && notOwnedBy.length > 0)
+    parts.push([`owner_id not in (${notOwnedBy.map(() => '?').join(', ')})`, ...notOwnedBy]);
   if (sessionKey !== undefined) parts.push(['session_key = ?', sessionKey]);
   if (idPrefix !== undefined) parts.push(['id >= ? and id < ?', idPrefix, idPrefix + AFTER_ALL]);
   if (ephemeral !== undefined) parts.push(['ephemeral = ?', Number(ephemeral)]);

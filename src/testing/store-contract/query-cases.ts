@@ -95,6 +95,27 @@ export const queryCases: readonly StoreContractCase[] = [
     },
   },
   {
+    name: 'leaves out the sandboxes of given owners',
+    async run({ store }) {
+      await sandboxIn(store, 'running', { id: 'sbx_a', ownerId: 'own_a', dueAt: T0 });
+      await sandboxIn(store, 'running', { id: 'sbx_b', ownerId: 'own_b', dueAt: T0 });
+      assert.deepEqual(ids(await store.findSandboxes({ dueBy: T0, notOwnedBy: ['own_a', 'own_x'] })), ['sbx_b']);
+      assert.deepEqual(ids(await store.findSandboxes({ dueBy: T0, notOwnedBy: [] })).toSorted(), ['sbx_a', 'sbx_b']);
+    },
+  },
+  {
+    name: 'goes through everything page by page, in the order of ids',
+    async run({ store }) {
+      for (const id of ['sbx_c', 'sbx_a', 'sbx_d', 'sbx_b']) await sandboxIn(store, 'running', { id });
+      await sandboxIn(store, 'destroyed', { id: 'sbx_bb' });
+      const page = (afterId: string): ReturnType<typeof store.findSandboxes> =>
+        store.findSandboxes({ states: ['running'], afterId, limit: 2 });
+      assert.deepEqual(ids(await page('')), ['sbx_a', 'sbx_b']);
+      assert.deepEqual(ids(await page('sbx_b')), ['sbx_c', 'sbx_d']);
+      assert.deepEqual(await page('sbx_d'), []);
+    },
+  },
+  {
     name: 'counts by kind, with zero for a kind that has none',
     async run({ store }) {
       await sandboxIn(store, 'running', { kind: 'app' });

@@ -1,0 +1,96 @@
+/** What recovery does with each thing it meets, and why, in words: pure functions of facts. */
+import type { Liveness } from './liveness.ts';
+import type { LifecyclePolicy } from './policy.ts';
+import type { SandboxState } from './states.ts';
+
+/** `none`: the owner's record is gone, because it left in good order or everything it had was seen to. */
+export type OwnerFact = 'self' | 'none' | Liveness;
+
+export type RecoveryAction = 'keep' | 'destroy' | 'pause' | 'stop' | 'mark-lost' | 'watch';
+
+export interface Verdict {
+  readonly action: RecoveryAction;
+  readonly reason: string;
+}
+
+export interface AbandonedFacts {
+  readonly state: SandboxState;
+  readonly ephemeral: boolean;
+  readonly policy: Pick<LifecyclePolicy, 'onExit'>;
+  readonly owner: OwnerFact;
+  readonly canPause: boolean;
+  readonly canStop: boolean;
+}
+
+/** What is in a sandbox's row, by the fate of its owner alone. */
+export function judgeByOwner(facts: AbandonedFacts): Verdict {
+  if (facts.owner === 'self') return keep('this process has it');
+  if (facts.owner === 'alive') return keep('its owner lives');
+  if (facts.owner === 'unknown') return keep('its owner may live: unknown is not dead');
+  const who = facts.owner === 'dead' ? 'its owner died' : 'its owner is gone';
+  switch (facts.state) {
+    case 'creating':
+      return { action: 'destroy', reason: `half-made when ${who}` };
+    case 'destroying':
+      return { action: 'destroy', reason: `being destroyed when ${who}` };
+    case 'destroyed':
+    case 'lost':
+      return keep(`it is ${facts.state}`);
+    case 'running':
+    case 'paused':
+    case 'stopped':
+      return facts.ephemeral ? { action: 'destroy', reason: `ephemeral, and ${who}` } : judgeSession(facts, who);
+  }
+}
+
+// Who left in good order has already done what its policy says; a sandbox that still runs then was kept on purpose.
+function judgeSession(facts: AbandonedFacts, who: string): Verdict {
+  if (facts.state !== 'running' || facts.owner === 'none') return keep(`${who}; the next use of its session adopts it`);
+  const { onExit } = facts.policy;
+  if (onExit === 'keep') return keep(`${who}, and onExit is keep`);
+  if (onExit === 'destroy') return { action: 'destroy', reason: `${who}, and onExit is destroy` };
+  if (facts.canPause) return { action: 'pause', reason: `${who}, and onExit is pause` };
+  if (facts.canStop) return { action: 'stop', reason: `${who}, onExit is pause, and its provider can only stop` };
+  return keep(`${who}, onExit is pause, and its provider can neither pause nor stop`);
+}
+
+export interface SightedFacts {
+  /** In how many passes in a row, this one included. */
+  readonly sightings: number;
+  readonly firstAt: number;
+  readonly now: number;
+}
+
+export const ORPHAN_SIGHTINGS = 2;
+export const ORPHAN_GRACE_MS: number = 2 * 60_000;
+
+/** Something at the provider with our label and no row that claims it. `owner`: whom its label names. */
+export function judgeOrphan(facts: SightedFacts, owner: OwnerFact): Verdict {
+  const what = 'at the provider, but no record claims it';
+  if (owner === 'alive' || owner === 'unknown') return keep(`${what}; the owner its label names may still be at it`);
+  const wait = waitFor(facts);
+  return wait === undefined
+    ? { action: 'destroy', reason: `${what}: an orphan, seen ${facts.sightings} times` }
+    : { action: 'watch', reason: `${what}; ${wait}` };
+}
+
+/** A row that says it lives, of which the provider lists nothing and of which a direct question said it is gone. */
+export function judgeMissing(facts: SightedFacts): Verdict {
+  const what = 'on record, but the provider does not have it';
+  const wait = waitFor(facts);
+  return wait === undefined
+    ? { action: 'mark-lost', reason: `${what}, ${facts.sightings} times` }
+    : { action: 'watch', reason: `${what}; ${wait}` };
+}
+
+// A clock that was set back may make it look as if it was first seen in the future.
+function waitFor({ sightings, firstAt, now }: SightedFacts): string | undefined {
+  if (sightings < ORPHAN_SIGHTINGS) return `seen once, and twice is needed`;
+  const ageMs = now - firstAt;
+  if (ageMs >= ORPHAN_GRACE_MS) return undefined;
+  return `seen for ${Math.max(0, Math.round(ageMs / 1000))} s, and ${ORPHAN_GRACE_MS / 1000} s are needed`;
+}
+
+function keep(reason: string): Verdict {
+  return { action: 'keep', reason };
+}

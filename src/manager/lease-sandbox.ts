@@ -1,0 +1,54 @@
+/** The exclusive use of a sandbox that exists, as its caller holds it. */
+import type { Lease, LeaseOptions } from '../core/api.ts';
+import { SubletError } from '../core/errors.ts';
+import { createAgentHandle } from './agent-handle.ts';
+import type { Engine } from './engine.ts';
+import { findSandbox } from './find-sandbox.ts';
+import type { KeptLease } from './kept-lease.ts';
+import { takeLease } from './kept-lease.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import { openSandbox } from './open-sandbox.ts';
+import { SandboxHolder } from './sandbox-holder.ts';
+
+/** Leased before it is touched, so that nobody else wakes or uses it meanwhile. SANDBOX_NOT_FOUND, LEASE_HELD, or as for `open`. */
+export async function leaseSandbox(engine: Engine, options: LeaseOptions): Promise<Lease> {
+  engine.assertOpen();
+  const record = await findSandbox(engine.ports.store, options.sandboxId);
+  const kept = await takeLease(engine, record, options);
+  try {
+    const live = await openSandbox(engine, record, `leased to ${kept.holder}`, kept.token);
+    return toLease(engine, kept, live);
+  } catch (cause) {
+    await kept.release('it could not be used').catch(() => {});
+    throw cause;
+  }
+}
+
+function toLease(engine: Engine, kept: KeptLease, live: LiveSandbox): Lease {
+  const holder = new SandboxHolder(engine, live);
+  let released: Promise<void> | undefined;
+  const tracking = {
+    id: () => live.id,
+    live: () => {
+      if (released === undefined) return holder.awake(kept);
+      throw new SubletError('CLOSED', `This lease on sandbox ${live.id} was released.`, { hint: 'Ask for a new one.' });
+    },
+    now: () => engine.now(),
+    ends: () => kept.lost,
+  };
+  const agent = createAgentHandle(tracking, engine.ports.clock);
+  const release = (): Promise<void> => (released ??= kept.release('released by its holder'));
+  return Object.freeze<Lease>({
+    agent,
+    sandboxId: live.id,
+    commands: agent.commands,
+    files: agent.files,
+    runCode: (language, code, runOptions) => agent.runCode(language, code, runOptions),
+    shell: (shellOptions) => agent.shell(shellOptions),
+    token: kept.token,
+    holder: kept.holder,
+    lost: kept.lost,
+    release,
+    [Symbol.asyncDispose]: release,
+  });
+}

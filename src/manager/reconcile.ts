@@ -1,0 +1,129 @@
+/** Compares what is on record with what a provider has. What nobody claims is an orphan; what is claimed and missing is lost. */
+import type { ReapReport, ReapVerdict } from '../core/api.ts';
+import { SubletError, toSubletError } from '../core/errors.ts';
+import { LABEL } from '../core/spec.ts';
+import { LIVE_STATES } from '../core/states.ts';
+import type { ListedSandbox, SandboxProvider } from '../provider/provider.ts';
+import type { Placement } from '../store/ledger.ts';
+import type { SandboxRecord } from '../store/records.ts';
+import { withDeadline } from './deadline.ts';
+import type { Engine } from './engine.ts';
+import { describe } from './engine.ts';
+import { judgeMissingSandboxes } from './missing-sandboxes.ts';
+import { judgeOrphans } from './orphans.ts';
+import type { OwnerCensus } from './owner-watch.ts';
+import { isElsewhere } from './provider-call.ts';
+import type { Pass } from './reconcile-pass.ts';
+import { judgeSandbox, settleSandbox, toReapVerdict } from './settle-sandbox.ts';
+
+type ProviderReport = ReapReport['providers'][number];
+
+const PAGE = 500;
+/** A provider with many pages may take this many times as long as for anything else. */
+const LIST_TIMES = 5;
+
+/** Never throws: one provider that is down delays only its own. */
+export async function reconcile(
+  engine: Engine,
+  placement: Placement,
+  { census, lanes, dryRun }: Pick<Pass, 'census' | 'lanes' | 'dryRun'>,
+): Promise<{ readonly verdicts: readonly ReapVerdict[]; readonly report: ProviderReport }> {
+  const verdicts: ReapVerdict[] = [];
+  let listed: readonly ListedSandbox[] = [];
+  try {
+    const provider = await engine.ports.provider(placement.provider, placement.profile);
+    const pass = { engine, provider, placement, scope: scopeOf(engine, provider, placement), census, lanes, dryRun };
+    const askedAt = engine.now();
+    // The provider before the rows: a row is written before its sandbox is made, so that everything listed has one by now.
+    listed = await listAll(engine, provider);
+    await compare({ ...pass, askedAt }, listed, verdicts);
+    return { verdicts, report: { ...placement, listed: listed.length } };
+  } catch (cause) {
+    const error = describe(cause);
+    engine.ports.log.warn({ ...placement, error }, 'provider not compared with the record');
+    return { verdicts, report: { ...placement, listed: listed.length, error } };
+  }
+}
+
+async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: ReapVerdict[]): Promise<void> {
+  const names = new Set(listed.map(({ ref }) => ref.name));
+  const claimed = new Set<string>();
+  const missing: SandboxRecord[] = [];
+  for await (const page of liveRows(pass)) {
+    for (const record of page) claimed.add(record.name);
+    const mine = page.filter((record) => isInScope(pass, record));
+    const judged = await Promise.all(
+      mine.map(async (record) => ({
+        record,
+        ...(await judgeSandbox(pass.engine, record, pass.census.of(record.ownerId))),
+      })),
+    );
+    const abandoned = new Map(judged.filter(({ action }) => action !== 'keep').map((each) => [each.record, each]));
+    for (const { record, ...verdict } of judged) {
+      if (verdict.action === 'keep' && isMissing(pass, record, names)) missing.push(record);
+      else if (verdict.action === 'keep' || pass.dryRun) verdicts.push(toReapVerdict(record, verdict));
+    }
+    if (pass.dryRun) continue;
+    await pass.lanes.run([...abandoned.keys()], async (record) => {
+      const settled = await settleSandbox(pass.engine, record, abandoned.get(record) ?? { action: 'keep', reason: '' });
+      verdicts.push(settled.verdict);
+      return settled.isAnswered;
+    });
+  }
+  verdicts.push(...(await judgeMissingSandboxes(pass, missing)));
+  const unclaimed = listed.filter(({ ref }) => !claimed.has(ref.name));
+  verdicts.push(...(await judgeOrphans(pass, unclaimed)));
+}
+
+async function* liveRows({ engine, placement }: Pass): AsyncIterable<readonly SandboxRecord[]> {
+  for (let after = ''; ;) {
+    const page = await engine.ports.store.findSandboxes({
+      provider: placement.provider,
+      states: LIVE_STATES,
+      afterId: after,
+      limit: PAGE,
+    });
+    yield page;
+    after = page.at(-1)?.id ?? after;
+    if (page.length < PAGE) return;
+  }
+}
+
+function isInScope({ engine, provider, placement }: Pass, record: SandboxRecord): boolean {
+  return record.profile === placement.profile && !isElsewhere(engine, provider, record);
+}
+
+/** Of what a living process has, that process finds out by itself. */
+function isMissing({ census, askedAt }: Pass, record: SandboxRecord, names: ReadonlySet<string>): boolean {
+  if (names.has(record.name) || record.createdAt >= askedAt) return false;
+  if (record.state === 'creating' || record.state === 'destroying') return false;
+  const owner = census.of(record.ownerId);
+  return owner !== 'alive' && owner !== 'unknown';
+}
+
+async function listAll(engine: Engine, provider: SandboxProvider): Promise<readonly ListedSandbox[]> {
+  const filter = { [LABEL.installation]: await engine.installation() };
+  const ms = engine.config.providerTimeoutMs * LIST_TIMES;
+  const late = (): SubletError =>
+    new SubletError(
+      'PROVIDER_UNAVAILABLE',
+      `Provider "${provider.id}" did not list its sandboxes within ${ms / 1000} s.`,
+    );
+  try {
+    return await withDeadline(engine.ports.clock, { ms, late, signals: [engine.closing] }, async (signal) => {
+      const listed: ListedSandbox[] = [];
+      for await (const sandbox of provider.list(filter, signal)) {
+        // A provider may filter loosely; what is not ours is nobody's business here.
+        if (sandbox.labels[LABEL.installation] === filter[LABEL.installation]) listed.push(sandbox);
+      }
+      return listed;
+    });
+  } catch (cause) {
+    throw toSubletError(cause, 'PROVIDER_UNAVAILABLE');
+  }
+}
+
+function scopeOf(engine: Engine, provider: SandboxProvider, placement: Placement): string {
+  const place = `${placement.provider}/${placement.profile}`;
+  return provider.boundToHost === true ? `${place}@${engine.ports.identity.hostId}` : place;
+}

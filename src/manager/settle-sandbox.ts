@@ -1,0 +1,95 @@
+/** Carries out what recovery decided about one sandbox on record, unless the row has changed since it was judged. */
+import type { ReapVerdict } from '../core/api.ts';
+import { SubletError } from '../core/errors.ts';
+import type { OwnerFact, Verdict } from '../core/recovery.ts';
+import { judgeByOwner } from '../core/recovery.ts';
+import type { SandboxRecord } from '../store/records.ts';
+import { destroySandbox, takeOverDestroying } from './destroy-sandbox.ts';
+import type { Engine } from './engine.ts';
+import { describe } from './engine.ts';
+import { isProviderDown } from './lanes.ts';
+import { pauseSandbox, restAsFound, stopSandbox } from './move-sandbox.ts';
+import { callProvider, isElsewhere } from './provider-call.ts';
+
+export interface Settled {
+  readonly verdict: ReapVerdict;
+  /** False when the provider did not answer. */
+  readonly isAnswered: boolean;
+}
+
+export interface Judged extends Verdict {
+  /** Only another machine can do anything about it. */
+  readonly isElsewhere?: boolean;
+}
+
+/** What is to become of it, by the fate of its owner. */
+export async function judgeSandbox(engine: Engine, record: SandboxRecord, owner: OwnerFact): Promise<Judged> {
+  const { provider: id, profile } = record;
+  if (owner === 'self' || owner === 'alive' || owner === 'unknown')
+    return judgeByOwner({ ...record, owner, canPause: false, canStop: false });
+  const provider = await engine.ports.provider(id, profile);
+  if (isElsewhere(engine, provider, record)) {
+    const host = record.hostName || record.hostId;
+    return { action: 'keep', reason: `it lives on host "${host}": a Sublet there sees to it`, isElsewhere: true };
+  }
+  return judgeByOwner({
+    ...record,
+    owner,
+    canPause: provider.capabilities.has('pause'),
+    canStop: provider.capabilities.has('stop'),
+  });
+}
+
+/** Never throws: what fails is in the verdict and stays on record for the next pass. */
+export async function settleSandbox(engine: Engine, record: SandboxRecord, verdict: Verdict): Promise<Settled> {
+  const told = toReapVerdict(record, verdict);
+  try {
+    await carryOut(engine, record, verdict);
+    return { verdict: told, isAnswered: true };
+  } catch (cause) {
+    const error = describe(cause);
+    engine.ports.log.warn({ sandboxId: record.id, action: verdict.action, error }, 'recovery could not act');
+    return { verdict: { ...told, error }, isAnswered: !isProviderDown(cause) };
+  }
+}
+
+export function toReapVerdict(record: SandboxRecord, verdict: Verdict): ReapVerdict {
+  const { id, name, provider, state } = record;
+  const { action, reason } = verdict;
+  return { sandboxId: id, name, provider, state, action, reason };
+}
+
+async function carryOut(engine: Engine, record: SandboxRecord, { action, reason }: Verdict): Promise<void> {
+  const only = { version: record.version };
+  switch (action) {
+    case 'keep':
+    case 'watch':
+    case 'mark-lost':
+      return;
+    case 'destroy':
+      await (record.state === 'destroying'
+        ? takeOverDestroying(engine, record)
+        : destroySandbox(engine, record, reason, only));
+      return;
+    case 'pause':
+    case 'stop':
+      await putToRest(engine, record, action, reason);
+  }
+}
+
+/** Goes by what the provider says: after a reboot, what the row says is running may have no processes left. */
+async function putToRest(
+  engine: Engine,
+  record: SandboxRecord,
+  action: 'pause' | 'stop',
+  reason: string,
+): Promise<void> {
+  const only = { version: record.version };
+  const handle = await callProvider(engine, record, 'attach', (provider, ref, signal) => provider.attach(ref, signal));
+  if (handle === undefined)
+    throw new SubletError('SANDBOX_LOST', `Provider "${record.provider}" does not have ${record.id} any more.`);
+  const fact = handle.state;
+  await handle.close();
+  if (fact === 'paused' || fact === 'stopped') await restAsFound(engine, record, fact, reason);
+  else await (action === 'pause' ? pauseSandbox : stopSandbox)(engine, record, reason, only);
+}
