@@ -38,6 +38,7 @@ export async function withMemorySandboxes<T>(use: (engine: MemorySandboxes) => P
 function standingAt(now: number): Clock {
   return {
     now: () => now,
+    elapsed: () => performance.now(),
     schedule(ms, callback, { ref = true } = {}) {
       const timer = setTimeout(callback, ms);
       if (!ref) timer.unref();

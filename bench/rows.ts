@@ -48,6 +48,7 @@ export function newRows(
       ephemeral: false,
       ownerId: OWNER,
       hostId: 'bench',
+      hostName: 'bench',
       sessionKey: key,
       network: 'none',
       policy,

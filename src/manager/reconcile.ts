@@ -11,7 +11,6 @@ import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { judgeMissingSandboxes } from './missing-sandboxes.ts';
 import { judgeOrphans } from './orphans.ts';
-import type { OwnerCensus } from './owner-watch.ts';
 import { isElsewhere } from './provider-call.ts';
 import type { Pass } from './reconcile-pass.ts';
 import { judgeSandbox, settleSandbox, toReapVerdict } from './settle-sandbox.ts';
