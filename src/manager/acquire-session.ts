@@ -87,7 +87,7 @@ async function claim(engine: Engine, { key, kind, options, signal }: SessionRequ
 }
 
 async function use(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
-  assertMayUse(bound.sandbox, undefined, engine.now());
+  await assertMayUse(engine, bound.sandbox);
   await assertSameSandbox(engine, request.options, bound);
   const { sandbox } = bound;
   switch (sandbox.state) {

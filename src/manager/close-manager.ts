@@ -48,6 +48,8 @@ async function putAway(engine: Engine, id: SandboxId): Promise<void> {
   const record = await engine.ports.store.getSandbox(id);
   // Another process has picked it up since: it follows that one now.
   if (record === undefined || record.state !== 'running' || record.ownerId !== engine.ownerId) return;
+  // Somebody else has the exclusive use of it.
+  if ((await engine.leaseWatch.standing(record, engine.now())) !== undefined) return;
   const live = engine.lives.get(id);
   if (live?.isKept === true || (await giveBack(engine, id, live?.takenFrom))) return;
   const { capabilities } = await engine.ports.provider(record.provider, record.profile);

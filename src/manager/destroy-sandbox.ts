@@ -4,7 +4,7 @@ import { statesBefore } from '../core/states.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
-import { callProvider } from './provider-call.ts';
+import { assertReachable, callProvider } from './provider-call.ts';
 import { retryAt } from './retry-at.ts';
 
 export interface DestroyOptions {
@@ -29,6 +29,7 @@ export async function destroySandbox(
   cause: string,
   options: DestroyOptions = {},
 ): Promise<SandboxRecord | undefined> {
+  await assertReachable(engine, record);
   await engine.register();
   const { store } = engine.ports;
   const now = engine.now();

@@ -5,6 +5,7 @@ import { newId } from '../core/ids.ts';
 import type { SandboxKind } from '../core/session-key.ts';
 import type { Counter, SandboxRecord } from '../store/records.ts';
 import type { CounterRow } from '../store/store.ts';
+import { LeaseWatch } from './lease-watch.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { ManagerConfig } from './manager-options.ts';
 import { OwnerWatch } from './owner-watch.ts';
@@ -19,6 +20,7 @@ export class Engine {
   /** Sandboxes this process is making. */
   readonly making: Set<SandboxId> = new Set();
   readonly owners: OwnerWatch;
+  readonly leaseWatch: LeaseWatch;
   /** Leases this process holds. */
   readonly leases: Set<{ release(cause: string): Promise<void> }> = new Set();
   /** Called once, when this process is on record as an owner. */
@@ -37,6 +39,7 @@ export class Engine {
     this.config = config;
     this.ownerId = newId('own', config.random);
     this.owners = new OwnerWatch(ports, this.ownerId);
+    this.leaseWatch = new LeaseWatch(ports, this.owners);
     this.#startedAt = ports.clock.now();
     this.#startedElapsed = ports.clock.elapsed();
   }
@@ -89,7 +92,8 @@ export class Engine {
   async beat(): Promise<void> {
     if (this.#registered === undefined || this.closing.aborted) return;
     await this.#registered;
-    if (!(await this.ports.store.heartbeat(this.ownerId, this.ports.clock.now()))) await this.#putOwner();
+    const isKnown = await this.ports.store.heartbeat(this.ownerId, this.ports.clock.now());
+    if (!isKnown && !this.closing.aborted) await this.#putOwner();
   }
 
   installation(): Promise<string> {

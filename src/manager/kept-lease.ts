@@ -5,7 +5,7 @@ import type { SandboxId } from '../core/ids.ts';
 import type { LeaseRecord, SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
-import { heldError, lostError } from './lease-check.ts';
+import { assertMayUse, heldError, lostError } from './lease-check.ts';
 
 export const DEFAULT_TTL_MS = 30_000;
 const SHORTEST_TTL_MS = 1_000;
@@ -19,15 +19,17 @@ export async function takeLease(engine: Engine, record: SandboxRecord, terms: Le
   if (!(ttlMs >= SHORTEST_TTL_MS))
     throw new SubletError('USAGE', `ttlMs must be at least ${SHORTEST_TTL_MS}, and is ${ttlMs}.`);
   const { store } = engine.ports;
-  const wish = { holder, ownerId: engine.ownerId, ttlMs, at: engine.now() };
+  const present = (await store.getSandbox(record.id)) ?? record;
+  await assertMayUse(engine, present);
+  const wish = { holder, ownerId: engine.ownerId, ttlMs, at: engine.now(), over: present.lease?.token };
   // Before the store is asked, so that we never believe in it for longer than the store does.
   const askedAt = engine.ports.clock.elapsed();
   const leased = await store.leases.acquire(record.id, wish);
   if (leased?.lease !== undefined) return new KeptLease(engine, record.id, leased.lease, askedAt);
-  const present = (await store.getSandbox(record.id)) ?? record;
-  if (present.lease !== undefined) throw heldError(present);
-  throw new SubletError('STATE_CONFLICT', `Sandbox ${record.id} is ${present.state} and cannot be leased.`, {
-    details: { sandboxId: record.id, state: present.state },
+  const taken = (await store.getSandbox(record.id)) ?? record;
+  if (taken.lease !== undefined) throw heldError(taken);
+  throw new SubletError('STATE_CONFLICT', `Sandbox ${record.id} is ${taken.state} and cannot be leased.`, {
+    details: { sandboxId: record.id, state: taken.state },
     hint: 'Only a running, paused or stopped sandbox can be leased.',
   });
 }

@@ -1,20 +1,17 @@
 /** Who may use a sandbox: whoever holds its lease, or anyone when nobody does. */
 import { SubletError } from '../core/errors.ts';
 import type { SandboxRecord } from '../store/records.ts';
-
-export function isLeased({ lease }: SandboxRecord, now: number): boolean {
-  return lease !== undefined && lease.expiresAt > now;
-}
+import type { Engine } from './engine.ts';
 
 /**
  * `token` is the caller's lease, undefined for one who has none. LEASE_LOST when it is no longer the sandbox's, LEASE_HELD when
  * somebody else has one.
  */
-export function assertMayUse(record: SandboxRecord, token: number | undefined, now: number): void {
-  if (token === undefined) {
-    if (isLeased(record, now)) throw heldError(record);
-  } else if (record.lease?.token !== token || !isLeased(record, now)) {
-    throw lostError(record, token);
+export async function assertMayUse(engine: Engine, record: SandboxRecord, token?: number): Promise<void> {
+  if (token !== undefined) {
+    if (record.lease?.token !== token) throw lostError(record, token);
+  } else if (record.lease !== undefined && (await engine.leaseWatch.standing(record, engine.now())) !== undefined) {
+    throw heldError(record);
   }
 }
 

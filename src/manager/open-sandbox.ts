@@ -18,7 +18,7 @@ export async function openSandbox(
   token?: number,
 ): Promise<LiveSandbox> {
   if (!USABLE.includes(record.state)) throw notUsable(record);
-  if (token === undefined) assertMayUse(record, undefined, engine.now());
+  if (token === undefined) await assertMayUse(engine, record);
   const readiness = await readySandbox(engine, record, { env: () => envFor(engine, {}, record), cause });
   switch (readiness.status) {
     case 'ready':

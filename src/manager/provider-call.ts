@@ -45,6 +45,12 @@ export function isElsewhere(engine: Engine, provider: SandboxProvider, { hostId 
   return provider.boundToHost === true && hostId !== engine.ports.identity.hostId;
 }
 
+/** WRONG_HOST before anything is written: only its own machine could finish what would be begun. */
+export async function assertReachable(engine: Engine, record: SandboxRecord): Promise<void> {
+  const provider = await engine.ports.provider(record.provider, record.profile);
+  if (isElsewhere(engine, provider, record)) throw wrongHost(record);
+}
+
 function wrongHost(record: SandboxRecord): SubletError {
   const host = record.hostName || record.hostId;
   return new SubletError(

@@ -26,7 +26,7 @@ export class SandboxHolder {
     const engine = this.#engine;
     lease?.assertKept();
     const record = await engine.ports.store.getSandbox(this.live.id);
-    if (record !== undefined) assertMayUse(record, lease?.token, engine.now());
+    if (record !== undefined) await assertMayUse(engine, record, lease?.token);
     else if (lease !== undefined) throw lostError(this.live, lease.token);
     const isReady = record?.state === 'running' && !this.live.isResting && !this.live.gone.aborted;
     return isReady ? this.live : this.#revive(record);

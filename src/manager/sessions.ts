@@ -44,7 +44,7 @@ export class Sessions implements SessionKeeper {
     if (!this.#acquiring.has(key)) {
       const bound = await this.#engine.ports.store.getSession(key);
       const binding = this.#bindings.get(key);
-      if (bound !== undefined) assertMayUse(bound.sandbox, undefined, this.#engine.now());
+      if (bound?.sandbox.lease !== undefined) await assertMayUse(this.#engine, bound.sandbox);
       if (bound !== undefined && binding !== undefined && this.#isReady(bound, binding, options))
         return this.#held(this.#reuse(bound, binding, options), options);
     }

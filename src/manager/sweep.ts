@@ -11,7 +11,6 @@ import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import type { LanePass } from './lanes.ts';
 import { isProviderDown } from './lanes.ts';
-import { isLeased } from './lease-check.ts';
 import { markLost } from './mark-lost.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import type { OwnerCensus } from './owner-watch.ts';
@@ -101,7 +100,7 @@ async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outco
   const now = engine.now();
   const lastActiveAt = Math.max(record.lastActiveAt, live?.lastActiveAt ?? 0);
   const facts = { ...record, lastActiveAt };
-  const isBusy = live?.isBusy === true || isLeased(record, now);
+  const isBusy = live?.isBusy === true || (await engine.leaseWatch.standing(record, now)) !== undefined;
   const due = dueAction(facts, isBusy, now);
   if (due === undefined) {
     await touch(engine, record, isBusy ? now : lastActiveAt);

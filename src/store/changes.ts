@@ -100,6 +100,7 @@ export function tightenedBinding(bound: BoundSession, level: NetworkLevel, reaso
 export function leasedSandbox(sandbox: SandboxRecord, wish: LeaseWish): SandboxRecord | undefined {
   if (!RESTING_STATES.includes(sandbox.state)) return undefined;
   if (sandbox.lease !== undefined && sandbox.lease.expiresAt > wish.at) return undefined;
+  if (sandbox.lease !== undefined && wish.over !== undefined && wish.over !== sandbox.lease.token) return undefined;
   const { holder, ownerId, ttlMs, at } = wish;
   const token = sandbox.fence + 1;
   const lease = { token, holder, ownerId, ttlMs, expiresAt: at + ttlMs };

@@ -7,6 +7,8 @@ export interface LeaseWish {
   readonly ownerId: OwnerId;
   readonly ttlMs: number;
   readonly at: number;
+  /** Of leases that have expired only this one may be passed over. Default: any. */
+  readonly over?: number | undefined;
 }
 
 /** The row after the change, or undefined and nothing changed. A sandbox that moves to `destroying` or `lost` has no lease any more. */

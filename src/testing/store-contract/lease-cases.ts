@@ -51,6 +51,17 @@ export const leaseCases: readonly StoreContractCase[] = [
     },
   },
   {
+    name: 'passes over an expired lease only if it is the one that was judged',
+    async run({ store }) {
+      const { id } = await sandboxIn(store, 'running');
+      await store.leases.acquire(id, wish());
+      assert.equal(await store.leases.acquire(id, wish({ at: T0 + 5000, over: 7 })), undefined);
+      assert.equal((await store.leases.acquire(id, wish({ at: T0 + 5000, over: 1 })))?.lease?.token, 2);
+      await store.leases.release(id, 2, 'done', T0 + 5000);
+      assert.equal((await store.leases.acquire(id, wish({ at: T0 + 5000, over: 1 })))?.lease?.token, 3);
+    },
+  },
+  {
     name: 'renews with the present token only, also after its end when nobody took it',
     async run({ store }) {
       const { id } = await sandboxIn(store, 'running');
