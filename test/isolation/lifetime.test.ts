@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SubletError } from '../../src/core/errors.ts';
 import { readRecord } from '../../src/providers/namespace/sandbox-record.ts';
 import { isSameProcess } from '../../src/providers/namespace/process-identity.ts';
-import { mayOpenTun } from '../../src/providers/namespace/uplink.ts';
+import { mayOpenTun } from '../../src/providers/namespace/tap-uplink.ts';
 import { requirement } from '../setup/requirements.ts';
 import { canRun, openWorld, sh, signal, until } from './world.ts';
 
@@ -31,9 +31,10 @@ describe.runIf(canRun)('a manager that is killed', () => {
     it('takes along what carried the network of its ephemeral sandbox', async () => {
       const { child, name } = await world.manager({ ephemeral: true, network: 'open' }, 'echo ready');
       const uplink = (await readRecord(world.stateDir, name))?.uplink;
-      expect(uplink !== undefined && (await isSameProcess(uplink))).toBe(true);
+      if (uplink === undefined || 'device' in uplink) throw new Error('No process carries the network.');
+      expect(await isSameProcess(uplink)).toBe(true);
       child.kill('SIGKILL');
-      await until(async () => uplink !== undefined && !(await isSameProcess(uplink)), 'the uplink ends');
+      await until(async () => !(await isSameProcess(uplink)), 'the uplink ends');
     });
   }
 

@@ -13,10 +13,10 @@ export interface Seen {
   readonly otherAfterwards: string;
 }
 
-const [stateDir = '', name = ''] = process.argv.slice(2);
+const [stateDir = '', name = '', uplink = ''] = process.argv.slice(2);
 const signal = AbortSignal.timeout(50_000);
 const log = { debug() {}, info() {}, warn() {} };
-const provider = await module.open({ stateDir, clock: systemClock, log, options: {}, secret: () => undefined });
+const provider = await module.open({ stateDir, clock: systemClock, log, options: { uplink }, secret: () => undefined });
 const sandbox = await provider.create(
   { name, labels: {}, kind: 'execution', network: 'open', ephemeral: true },
   signal,

@@ -12,6 +12,7 @@ export const REQUIREMENTS = [
   'tmux',
   'pasta',
   'slirp4netns',
+  'iptables',
   'busybox',
   'docker',
 ] as const;
@@ -72,6 +73,7 @@ const PROBES: Readonly<Record<RequirementName, RequirementProbe>> = {
   tmux: () => failure(['tmux', '-V']),
   pasta: () => failure(['pasta', '--version']),
   slirp4netns: () => failure(['slirp4netns', '--version']),
+  iptables: () => failure(['unshare', '--net', 'iptables', '--table', 'nat', '--list']),
   // A root file system is made of it alone, so it must need no library.
   busybox: async () => failure(['sh', '-c', '! ldd "$(command -v busybox)" >/dev/null 2>&1 && busybox true']),
   docker: async () => {

@@ -8,10 +8,10 @@ import { limitScript } from './limits.ts';
 import { lockedFlagsFrom, mountsBelowFrom, mountTable } from './mount-table.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { removeTree } from './remove-tree.ts';
+import { writeResolvConf } from './resolv-conf.ts';
 import type { RootCache } from './root-cache.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { FIRST_RESIDENT, type Prepared } from './start-sandbox.ts';
-import { writeResolvConf } from './uplink.ts';
 import { openVolume } from './volumes.ts';
 
 export interface BuildHost {

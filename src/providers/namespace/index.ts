@@ -1,7 +1,7 @@
 /** Public: the `namespace` provider. */
 import { SubletError } from '../../core/errors.ts';
 import { defineProvider, type ProviderModule } from '../../provider/define-provider.ts';
-import { CAPABILITIES } from './namespace-config.ts';
+import { CAPABILITIES, OPTIONS } from './namespace-config.ts';
 
 export const provider: ProviderModule = defineProvider({
   id: 'namespace',
@@ -9,7 +9,7 @@ export const provider: ProviderModule = defineProvider({
   summary: 'This machine’s kernel, nothing to install: util-linux is enough, root is not needed.',
   capabilities: CAPABILITIES,
   automatic: 1,
-  options: {},
+  options: OPTIONS,
   async probe() {
     const { probeNamespaces } = await import('./probe.ts');
     return probeNamespaces();

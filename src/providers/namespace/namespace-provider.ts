@@ -21,7 +21,7 @@ import { beginToEnd, endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
 import { NamespaceCommands } from './namespace-commands.ts';
-import { CAPABILITIES } from './namespace-config.ts';
+import { CAPABILITIES, uplinkOption } from './namespace-config.ts';
 import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
@@ -75,6 +75,7 @@ export class NamespaceProvider implements SandboxProvider {
       privileges: this.#privileges,
       stock: this.#stock,
       clock: context.clock,
+      uplink: uplinkOption(context.options),
     });
   }
 
@@ -187,7 +188,6 @@ export class NamespaceProvider implements SandboxProvider {
     if (level === record.network) return;
     if (!isAtLeastAsTight(level, record.network)) throw weakerNetworkError(ref.name, record.network, level);
     if (level === 'allowlist') throw noAllowlistError();
-    // The tap device goes with the process that carries it, and every open connection with the device.
     await closeUplink(record.uplink);
     await writeRecord(this.#stateDir, { ...record, network: level, uplink: undefined });
   }

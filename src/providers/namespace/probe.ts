@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Finding, Probe } from '../../provider/provider.ts';
 import { findCgroupHost } from './cgroup.ts';
 import { BASE_ENV, currentPrivileges } from './privileges.ts';
-import { ALLOW_TUN, findUplinkTool, INSTALL_UPLINK, mayOpenTun } from './uplink.ts';
+import { findUplink } from './uplink.ts';
 
 const TOOLS = ['sh', 'unshare', 'nsenter', 'mount', 'setpriv', 'mkfifo', 'ip'];
 
@@ -120,19 +120,13 @@ async function limitFindings(): Promise<readonly Finding[]> {
 }
 
 async function networkFinding(): Promise<Finding> {
-  const tool = await findUplinkTool();
-  if (tool !== undefined && !(await mayOpenTun())) {
-    const message = `Network none works; for an open one ${tool} needs /dev/net/tun, which this user may not open.`;
-    return { name: 'network', level: 'note', message, fix: ALLOW_TUN };
+  const found = await findUplink();
+  if (typeof found === 'object') {
+    const message = `Network none works; an open one needs ${found.missing}.`;
+    return { name: 'network', level: 'note', message, fix: found.fix };
   }
-  if (tool !== undefined)
-    return { name: 'network', level: 'ok', message: `Network none by default; open through ${tool}.` };
-  return {
-    name: 'network',
-    level: 'note',
-    message: 'Network none works; an open network needs a helper.',
-    fix: INSTALL_UPLINK,
-  };
+  const way = found === 'veth' ? 'a pair of devices with address translation' : found;
+  return { name: 'network', level: 'ok', message: `Network none by default; open through ${way}.` };
 }
 
 function run(

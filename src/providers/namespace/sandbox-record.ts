@@ -8,6 +8,14 @@ import type { SandboxSpec } from '../../provider/provider.ts';
 import { sandboxPaths } from './layout.ts';
 import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
 
+/** A pair of devices; everything of it on the host carries this one's name. */
+export interface Veth {
+  readonly device: string;
+}
+
+/** What carries an open network: a process, or a pair of devices. */
+export type Uplink = ProcessIdentity | Veth;
+
 export interface SandboxRecord {
   readonly name: string;
   readonly labels: Labels;
@@ -24,8 +32,8 @@ export interface SandboxRecord {
   readonly init: ProcessIdentity | undefined;
   /** The host process that holds the outer user namespace. */
   readonly holder: ProcessIdentity | undefined;
-  /** The process that carries an open network, if one is needed. */
-  readonly uplink: ProcessIdentity | undefined;
+  /** There only while the network is open. */
+  readonly uplink: Uplink | undefined;
   readonly cgroups: readonly string[];
   readonly paused: boolean;
 }

@@ -14,7 +14,7 @@ import type { ResidentShell } from './resident-shell.ts';
 import { RootCache } from './root-cache.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
 import { startSandbox } from './start-sandbox.ts';
-import { openUplink } from './uplink.ts';
+import { openUplink, type UplinkTool } from './uplink.ts';
 
 export interface StartedSandbox {
   readonly record: SandboxRecord;
@@ -27,6 +27,8 @@ export interface StarterContext {
   readonly privileges: Privileges;
   readonly stock: PipeStock;
   readonly clock: Clock;
+  /** The way to an open network; undefined = the best there is. */
+  readonly uplink: UplinkTool | undefined;
 }
 
 const SWEEP_AFTER_MS = 5_000;
@@ -73,8 +75,10 @@ export class SandboxStarter {
         host.cgroups && limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem())),
       ]);
       if (record.network !== 'open') return;
-      started = { ...started, uplink: await openUplink(init, holder) };
-      await writeRecord(stateDir, started);
+      await openUplink({ name: record.name, init, holder }, this.#context.uplink, (uplink) => {
+        started = { ...started, uplink };
+        return writeRecord(stateDir, started);
+      });
     };
     try {
       const resident = await startSandbox(blank, { owned: record.ephemeral, prepared, record: begin }, signal);
