@@ -20,6 +20,7 @@ import { withoutInherited } from './inherited-descriptors.ts';
 import type { LaunchLine } from './launch-line.ts';
 import type { ProcessTag } from './process-tree.ts';
 import { shellExports } from './shell-quote.ts';
+import { spawnTurn } from './spawn-turn.ts';
 
 export interface RunnerOptions {
   readonly dir: string;
@@ -108,6 +109,8 @@ export async function startRunner(options: RunnerOptions, clock: Clock): Promise
   const directory = line.cwd ?? '/';
   const exports = shellExports(line.env);
   const enter = ['/bin/sh', '-c', 'cd -- "$1" || exit 126; shift; exec "$@"', 'sh', directory, line.file, ...line.args];
+  const stdio = await withoutInherited(['ignore', 'ignore', 'ignore', 'pipe', 'pipe']);
+  await spawnTurn();
   const child = spawn(
     '/bin/sh',
     ['-c', SCRIPT, 'sublet-command', tag, seconds, options.stdin ? 'stdin' : '', ...enter],
@@ -115,7 +118,7 @@ export async function startRunner(options: RunnerOptions, clock: Clock): Promise
       cwd: dir,
       detached: true,
       env: { PATH: process.env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
-      stdio: await withoutInherited(['ignore', 'ignore', 'ignore', 'pipe', 'pipe']),
+      stdio,
     },
   );
   let failure: SubletError | undefined;

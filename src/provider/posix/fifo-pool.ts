@@ -11,6 +11,7 @@ import { mkdir, mkdtemp, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SubletError } from '../../core/errors.ts';
+import { spawnTurn } from './spawn-turn.ts';
 
 /** Bare descriptors: a stream takes them over, and a FileHandle would close them a second time. */
 export interface Pipe {
@@ -81,7 +82,8 @@ export class FifoPool {
   }
 }
 
-export function makeFifos(paths: readonly string[], mode = '622'): Promise<void> {
+export async function makeFifos(paths: readonly string[], mode = '622'): Promise<void> {
+  await spawnTurn();
   return new Promise((resolve, reject) => {
     const child = spawn('mkfifo', ['-m', mode, '--', ...paths], { stdio: ['ignore', 'ignore', 'pipe'] });
     let message = '';

@@ -27,6 +27,7 @@ import {
   tagScript,
 } from '../../provider/posix/process-tree.ts';
 import { type ProcessExit, runProcess } from '../../provider/posix/run-process.ts';
+import { spawnTurn } from '../../provider/posix/spawn-turn.ts';
 import { Channel } from './channel.ts';
 import { commandScript } from './command-script.ts';
 import { WORKDIR, type SandboxPaths } from './layout.ts';
@@ -131,6 +132,8 @@ export class NamespaceCommands implements Commands {
     const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`, stock);
     await channel.makeResident();
     const [program = '', ...args] = enterLine(privileges, record);
+    const stdio = await withoutInherited(['ignore', 'ignore', 'pipe', 'ignore', 'pipe']);
+    await spawnTurn();
     const child = spawn(
       program,
       [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name],
@@ -138,7 +141,7 @@ export class NamespaceCommands implements Commands {
         detached: true,
         cwd: '/',
         env: BASE_ENV,
-        stdio: await withoutInherited(['ignore', 'ignore', 'pipe', 'ignore', 'pipe']),
+        stdio,
       },
     );
     child.unref();

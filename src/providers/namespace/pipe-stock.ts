@@ -7,12 +7,13 @@ import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFifos } from '../../provider/posix/fifo-pool.ts';
 
-const BATCH = 64;
-const LOW = 16;
+const FIRST_BATCH = 64;
+const MAX_BATCH = 512;
 
 export class PipeStock {
   readonly #dir: string;
   #names: string[] = [];
+  #batch = FIRST_BATCH;
   #look: Promise<void> | undefined;
   #refill: Promise<void> | undefined;
 
@@ -24,13 +25,15 @@ export class PipeStock {
   async place(paths: readonly string[]): Promise<void> {
     await (this.#look ??= this.#lookAround());
     await Promise.all(paths.map((path) => this.#placeOne(path)));
-    if (this.#names.length < LOW) this.#more().catch(() => undefined);
+    if (this.#names.length < this.#batch / 4) this.#more().catch(() => undefined);
   }
 
   async #placeOne(path: string): Promise<void> {
     for (;;) {
       const name = this.#names.pop();
       if (name === undefined) {
+        // Whoever has to wait shows that more should be ready: starting `mkfifo` holds up everybody.
+        if (this.#refill === undefined) this.#batch = Math.min(this.#batch * 2, MAX_BATCH);
         await this.#more();
         continue;
       }
@@ -61,7 +64,7 @@ export class PipeStock {
   }
 
   async #makeMore(): Promise<void> {
-    const names = Array.from({ length: BATCH }, () => randomUUID());
+    const names = Array.from({ length: this.#batch }, () => randomUUID());
     await makeFifos(
       names.map((name) => join(this.#dir, name)),
       '666',

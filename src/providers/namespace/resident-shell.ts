@@ -6,8 +6,11 @@ import type { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
 import type { Channel, SlotPipes } from './channel.ts';
 import { armedScript } from './command-script.ts';
+import { Turnstile } from './turnstile.ts';
 
 const MAX_SPARE = 8;
+/** More at once would be done no sooner, and their pipes would be opened in one stretch that holds up everything else. */
+const MAX_ARMING = 8;
 /** Longer than any slot's name with what is said of it. */
 const MAX_STATUS_LINE = 512;
 
@@ -35,6 +38,7 @@ export class ResidentShell {
   readonly #control: Socket;
   readonly #slots = new Map<string, Slot>();
   readonly #spare: Promise<Slot>[] = [];
+  readonly #arming = new Turnstile(MAX_ARMING);
   #spareTarget = 1;
   #started = 0;
   #inUse = 0;
@@ -124,7 +128,12 @@ export class ResidentShell {
     return undefined;
   }
 
-  async #arm(): Promise<Slot> {
+  #arm(): Promise<Slot> {
+    return this.#arming.pass(() => this.#armNow());
+  }
+
+  async #armNow(): Promise<Slot> {
+    if (!this.#isOpen) throw ended();
     const pipes = await this.#channel.openSlot();
     const slot = newSlot(pipes);
     if (!this.#isOpen) {
