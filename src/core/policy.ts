@@ -40,6 +40,6 @@ export const HEALTH_CHECK_FRESH_MS = 30_000;
 
 /** A sandbox that answered in the last 30 seconds is not asked again. */
 export function needsHealthCheck(policy: LifecyclePolicy, lastHealthyAt: number | undefined, now: number): boolean {
-  if (!policy.healthCheck) return false;
-  return lastHealthyAt === undefined || now - lastHealthyAt >= HEALTH_CHECK_FRESH_MS || now < lastHealthyAt;
+  const isFresh = lastHealthyAt !== undefined && now >= lastHealthyAt && now - lastHealthyAt < HEALTH_CHECK_FRESH_MS;
+  return !isFresh && policy.healthCheck;
 }

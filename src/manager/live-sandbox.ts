@@ -25,6 +25,7 @@ export class LiveSandbox {
   #lastActiveAt: number;
   #writtenAt: number;
   #uses = 0;
+  #isGone = false;
   readonly #gone = new AbortController();
 
   constructor(record: SandboxRecord, handle: SandboxHandle, env: Readonly<Record<string, string>>, now: number) {
@@ -47,6 +48,11 @@ export class LiveSandbox {
 
   get isDirty(): boolean {
     return this.#lastActiveAt > this.#writtenAt;
+  }
+
+  /** This process has let go of the handle. */
+  get isGone(): boolean {
+    return this.#isGone;
   }
 
   /** Fires when this process lets go of the handle. */
@@ -80,6 +86,7 @@ export class LiveSandbox {
   }
 
   async close(): Promise<void> {
+    this.#isGone = true;
     // A reason of our own: the default is an error with a stack, which costs more than the rest of closing.
     this.#gone.abort('this process let go of the sandbox');
     await this.handle.close();

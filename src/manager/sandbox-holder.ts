@@ -28,7 +28,7 @@ export class SandboxHolder {
     const record = await engine.ports.store.getSandbox(this.live.id);
     if (record !== undefined) await assertMayUse(engine, record, lease?.token);
     else if (lease !== undefined) throw lostError(this.live, lease.token);
-    const isReady = record?.state === 'running' && !this.live.isResting && !this.live.gone.aborted;
+    const isReady = record?.state === 'running' && !this.live.isResting && !this.live.isGone;
     return isReady ? this.live : this.#revive(record);
   }
 

@@ -78,7 +78,7 @@ export class Sessions implements SessionKeeper {
 
   /** Bindings whose sandbox this process let go of; handles on them still know what they held. */
   forgetGone(): void {
-    for (const [key, { holder }] of this.#bindings) if (holder.live.gone.aborted) this.#bindings.delete(key);
+    for (const [key, { holder }] of this.#bindings) if (holder.live.isGone) this.#bindings.delete(key);
   }
 
   async released(binding: Binding): Promise<void> {
@@ -91,7 +91,7 @@ export class Sessions implements SessionKeeper {
   #isReady(bound: BoundSession, { holder: { live } }: Binding, options: SessionOptions): boolean {
     return (
       live.id === bound.sandbox.id &&
-      !live.gone.aborted &&
+      !live.isGone &&
       isUsable(this.#engine, bound.sandbox, live) &&
       asksForNothingNew(options, bound)
     );

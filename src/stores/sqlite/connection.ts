@@ -10,12 +10,14 @@ export const BUSY_TIMEOUT_MS = 5;
 const GIVE_UP_AFTER_MS = 10_000;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
+const ROWS = /\b(?:sandboxes|sessions)\b/u;
 
 export class Connection {
   readonly path: string;
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #statements = new Map<string, Statement>();
+  #rowWrites = 0;
   #waiting: Promise<unknown> | undefined;
   #closed = false;
 
@@ -29,13 +31,19 @@ export class Connection {
   statement(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.#database.prepare(sql);
+      statement = this.#counted(sql, this.#database.prepare(sql));
       this.#statements.set(sql, statement);
     }
     return statement;
   }
 
+  /** Grows with every statement of this connection that may have changed a row of sandboxes or sessions. */
+  get rowWrites(): number {
+    return this.#rowWrites;
+  }
+
   exec(sql: string): void {
+    this.#rowWrites++;
     this.#database.exec(sql);
   }
 
@@ -51,9 +59,17 @@ export class Connection {
     return this.#queue(body);
   }
 
-  /** Runs `body` in one transaction that holds the write lock from the start; what throws leaves nothing behind. */
-  transaction<T>(body: () => T): Promise<T> {
-    return this.run(() => this.#inTransaction(body));
+  /**
+   * Runs `body` in one transaction that holds the write lock from the start; what throws leaves nothing behind.
+   * `onCommit` is told at once, with the count of row writes from before.
+   */
+  transaction<T>(body: () => T, onCommit?: (result: T, writesBefore: number) => void): Promise<T> {
+    return this.run(() => {
+      const writesBefore = this.#rowWrites;
+      const result = this.#inTransaction(body);
+      onCommit?.(result, writesBefore);
+      return result;
+    });
   }
 
   /** Twice is harmless. */
@@ -89,6 +105,18 @@ export class Connection {
       }
       await sleep(this.#clock, pauseMs * (0.5 + Math.random() / 2));
     }
+  }
+
+  #counted(sql: string, statement: Statement): Statement {
+    if (!ROWS.test(sql)) return statement;
+    return {
+      get: (...values) => statement.get(...values),
+      all: (...values) => statement.all(...values),
+      run: (...values) => {
+        this.#rowWrites++;
+        return statement.run(...values);
+      },
+    };
   }
 
   #inTransaction<T>(body: () => T): T {

@@ -5,14 +5,16 @@ import { leasedEvents, leasedSandbox, releasedEvent, releasedSandbox, renewedSan
 import type { Leases } from '../../store/leases.ts';
 import type { SandboxRecord } from '../../store/records.ts';
 import type { Connection } from './connection.ts';
+import type { SessionCache } from './session-cache.ts';
 import { insertEvent } from './tables/events.ts';
 import { selectSandbox, updateSandbox } from './tables/sandboxes.ts';
 
-export function sqliteLeases(db: Connection): Leases {
+export function sqliteLeases(db: Connection, sessions: SessionCache): Leases {
   return {
     acquire: (id, wish) =>
       changeSandbox(
         db,
+        sessions,
         id,
         (before) => leasedSandbox(before, wish),
         (before, after) => leasedEvents(before, after, wish.at),
@@ -20,6 +22,7 @@ export function sqliteLeases(db: Connection): Leases {
     renew: (id, token, at) =>
       changeSandbox(
         db,
+        sessions,
         id,
         (before) => renewedSandbox(before, token, at),
         () => [],
@@ -27,6 +30,7 @@ export function sqliteLeases(db: Connection): Leases {
     release: (id, token, cause, at) =>
       changeSandbox(
         db,
+        sessions,
         id,
         (before) => releasedSandbox(before, token),
         (before) => [releasedEvent(before, token, cause, at)],
@@ -37,16 +41,18 @@ export function sqliteLeases(db: Connection): Leases {
 /** One compare-and-set: the row as `change` has it, with its events, or undefined and nothing written. */
 export function changeSandbox(
   db: Connection,
+  sessions: SessionCache,
   id: SandboxId,
   change: (before: SandboxRecord) => SandboxRecord | undefined,
   events: (before: SandboxRecord, after: SandboxRecord) => readonly NewEvent[],
 ): Promise<SandboxRecord | undefined> {
-  return db.transaction(() => {
+  const write = (): SandboxRecord | undefined => {
     const before = selectSandbox(db, id);
     const after = before && change(before);
     if (before === undefined || after === undefined) return undefined;
     updateSandbox(db, before, after);
     for (const event of events(before, after)) insertEvent(db, event);
     return after;
-  });
+  };
+  return db.transaction(write, (after, writesBefore) => sessions.changed(writesBefore, [after]));
 }

@@ -35,6 +35,7 @@ import { DEFAULT_LIMIT } from '../../store/store.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { Ledger } from '../../store/ledger.ts';
 import type { Connection } from './connection.ts';
+import { SessionCache } from './session-cache.ts';
 import { changeSandbox, sqliteLeases } from './sqlite-leases.ts';
 import { sqliteLedger } from './sqlite-ledger.ts';
 import { addToCounter, selectCounters } from './tables/counters.ts';
@@ -57,10 +58,12 @@ export class SqliteStore implements Store {
   readonly leases: Leases;
   readonly ledger: Ledger;
   readonly #connection: Connection;
+  readonly #sessions: SessionCache;
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    this.leases = sqliteLeases(connection);
+    this.#sessions = new SessionCache(connection);
+    this.leases = sqliteLeases(connection, this.#sessions);
     this.ledger = sqliteLedger(connection);
   }
 
@@ -95,12 +98,12 @@ export class SqliteStore implements Store {
   }
 
   insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord> {
-    const db = this.#connection;
-    return db.transaction(() => {
-      const record = newSandbox(sandbox);
+    const record = newSandbox(sandbox);
+    const insert = (): SandboxRecord => {
       this.#insert(record);
       return record;
-    });
+    };
+    return this.#connection.transaction(insert, (_, writesBefore) => this.#sessions.changed(writesBefore, []));
   }
 
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
@@ -123,6 +126,7 @@ export class SqliteStore implements Store {
   moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined> {
     return changeSandbox(
       this.#connection,
+      this.#sessions,
       id,
       (before) => movedSandbox(before, move),
       (_before, after) => [movedEvent(after, move)],
@@ -132,6 +136,7 @@ export class SqliteStore implements Store {
   patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined> {
     return changeSandbox(
       this.#connection,
+      this.#sessions,
       id,
       (before) => patchedSandbox(before, patch, version),
       () => [],
@@ -140,13 +145,19 @@ export class SqliteStore implements Store {
 
   touch(activities: readonly Activity[]): Promise<void> {
     const db = this.#connection;
-    return db.transaction(() => {
+    const touched: SandboxRecord[] = [];
+    const touchAll = (): void => {
+      // A transaction may be tried more than once.
+      touched.length = 0;
       for (const activity of activities) {
         const before = selectSandbox(db, activity.sandboxId);
         const after = before && touchedSandbox(before, activity);
-        if (before !== undefined && after !== undefined) updateSandbox(db, before, after);
+        if (before === undefined || after === undefined) continue;
+        updateSandbox(db, before, after);
+        touched.push(after);
       }
-    });
+    };
+    return db.transaction(touchAll, (_, writesBefore) => this.#sessions.changed(writesBefore, touched));
   }
 
   pruneSandboxes(before: number): Promise<number> {
@@ -158,7 +169,7 @@ export class SqliteStore implements Store {
     const db = this.#connection;
     return db.run(() => {
       checkKey(key);
-      return selectSession(db, key);
+      return this.#sessions.get(key);
     });
   }
 
@@ -172,7 +183,7 @@ export class SqliteStore implements Store {
     sandbox: NewSandbox,
   ): Promise<{ readonly won: boolean; readonly bound: BoundSession }> {
     const db = this.#connection;
-    return db.transaction(() => {
+    const claim = (): { readonly won: boolean; readonly bound: BoundSession } => {
       checkKey(session.key);
       const present = selectSession(db, session.key);
       if (present !== undefined) return { won: false, bound: present };
@@ -181,7 +192,8 @@ export class SqliteStore implements Store {
       insertSession(db, bound.session);
       insertEvent(db, boundEvent(bound));
       return { won: true, bound };
-    });
+    };
+    return db.transaction(claim, ({ bound }, writesBefore) => this.#sessions.bound(writesBefore, bound));
   }
 
   replaceSandbox(
