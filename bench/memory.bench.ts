@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import path from 'node:path';
 import type { Figure } from './figure.ts';
 import { single } from './measure.ts';
-import type { OutputPath } from './output-path.ts';
+import type { Growth, OutputPath } from './output-path.ts';
 
 const PATHS: readonly { readonly path: OutputPath; readonly name: string }[] = [
   { path: 'run', name: '1 GiB through run' },
@@ -33,7 +33,7 @@ function growthOf(outputPath: OutputPath): Promise<number> {
   const child = fork(path.join(import.meta.dirname, 'output-path.ts'), [outputPath]);
   return new Promise((resolve, reject) => {
     let growth = NaN;
-    child.once('message', (message) => (growth = message as number));
+    child.once('message', (message) => (growth = (message as Growth).total));
     child.once('error', reject);
     child.once('close', (code) =>
       code === 0 ? resolve(growth) : reject(new Error(`output through ${outputPath} ended with status ${code}`)),
