@@ -6,8 +6,9 @@ import { defaultPolicy } from '../core/policy.ts';
 import type { SandboxKind } from '../core/session-key.ts';
 import type { ResolvedSandbox } from '../core/spec.ts';
 import type { SandboxProvider } from '../provider/provider.ts';
-import type { OwnerRecord } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
+import type { FaultyIdentity, FaultyProcess } from './faulty-machine.ts';
+import { FaultyMachine } from './faulty-machine.ts';
 import type { FaultyWorld } from './faulty-provider-world.ts';
 import type { FaultyProviderOptions } from './faulty-provider.ts';
 import { createFaultyProvider } from './faulty-provider.ts';
@@ -24,7 +25,7 @@ export interface FaultyPorts {
   readonly log: Record<LogLine['level'], (fields: Readonly<Record<string, unknown>>, message: string) => void>;
   readonly lines: readonly LogLine[];
   isRunning(process: { readonly pid: number; readonly pidStartedAt: number }): Promise<boolean | undefined>;
-  readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;
+  readonly identity: FaultyIdentity;
   resolve(
     options: SandboxOptions,
     facts: { readonly kind: SandboxKind; readonly previousProfile?: string | undefined },
@@ -34,11 +35,17 @@ export interface FaultyPorts {
 
 export interface FaultyPortsOptions extends FaultyProviderOptions {
   readonly policy?: Partial<LifecyclePolicy> | undefined;
+  /** Where the process runs. Default: a machine of its own. */
+  readonly machine?: FaultyMachine | undefined;
+  /** Which of the machine's processes it is, so that it can be killed. Default: one that is not. */
+  readonly process?: FaultyProcess | undefined;
 }
 
 /** The profile is what the caller names, else what the session used before, else "default"; the network is "open" unless asked. */
 export function createFaultyPorts(world: FaultyWorld, store: Store, options: FaultyPortsOptions = {}): FaultyPorts {
-  const provider = createFaultyProvider(world, options);
+  const machine = options.machine ?? new FaultyMachine();
+  const process = options.process ?? machine.start();
+  const provider = process.provider(createFaultyProvider(world, options));
   const lines: LogLine[] = [];
   const write =
     (level: LogLine['level']) =>
@@ -46,18 +53,11 @@ export function createFaultyPorts(world: FaultyWorld, store: Store, options: Fau
       lines.push({ level, fields, message });
     };
   return {
-    store,
-    clock: world.clock,
+    store: process.store(store),
+    clock: process.clock(world.clock),
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     lines,
-    identity: {
-      hostId: 'host-1',
-      hostName: 'testing',
-      bootId: 'boot-1',
-      pidNamespace: 'pid:[1]',
-      pid: 1,
-      pidStartedAt: 1,
-    },
+    identity: process.identity,
     resolve: async (asked, facts) => ({
       profile: asked.sandbox ?? facts.previousProfile ?? 'default',
       provider: provider.id,
@@ -70,6 +70,6 @@ export function createFaultyPorts(world: FaultyWorld, store: Store, options: Fau
       policy: { ...defaultPolicy(facts.kind), ...options.policy, ...asked.policy },
     }),
     provider: async () => provider,
-    isRunning: async () => true,
+    isRunning: (asked) => machine.isRunning(asked),
   };
 }

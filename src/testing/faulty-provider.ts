@@ -30,6 +30,8 @@ export interface FaultyProviderOptions {
   readonly id?: string | undefined;
   /** Default: all it can do. */
   readonly capabilities?: readonly Capability[] | undefined;
+  /** Its sandboxes can be reached from its own machine only. Default false. */
+  readonly boundToHost?: boolean | undefined;
   /** Sandboxes on one page of `list`. Default 2, so that a second page is never far. */
   readonly pageSize?: number | undefined;
 }
@@ -40,6 +42,7 @@ export function createFaultyProvider(world: FaultyWorld, options: FaultyProvider
   const provider: SandboxProvider = {
     id: options.id ?? 'faulty',
     capabilities,
+    boundToHost: options.boundToHost,
     create: (spec, signal) => create(world, spec, signal),
     attach: (ref, signal, asked) => attach(world, ref, signal, asked?.env ?? {}),
     async destroy(ref, signal) {

@@ -1,4 +1,6 @@
 /** Public: what proves an adapter, a store or a manager, and what stands in for time and for providers that misbehave. */
+export type { FaultyIdentity, FaultyProcess } from './faulty-machine.ts';
+export { FaultyMachine } from './faulty-machine.ts';
 export type { FaultyPorts, FaultyPortsOptions, LogLine } from './faulty-provider-ports.ts';
 export { createFaultyPorts } from './faulty-provider-ports.ts';
 export type { Fault, FaultyBox, FaultyOperation } from './faulty-provider-world.ts';
