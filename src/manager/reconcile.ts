@@ -13,6 +13,7 @@ import { judgeMissingSandboxes } from './missing-sandboxes.ts';
 import { judgeOrphans } from './orphans.ts';
 import { isElsewhere } from './provider-call.ts';
 import type { Pass } from './reconcile-pass.ts';
+import { sandboxPages } from './sandbox-pages.ts';
 import { judgeSandbox, settleSandbox, toReapVerdict } from './settle-sandbox.ts';
 
 type ProviderReport = ReapReport['providers'][number];
@@ -48,7 +49,8 @@ async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: R
   const names = new Set(listed.map(({ ref }) => ref.name));
   const claimed = new Set<string>();
   const missing: SandboxRecord[] = [];
-  for await (const page of liveRows(pass)) {
+  const rows = { provider: pass.placement.provider, states: LIVE_STATES };
+  for await (const page of sandboxPages(pass.engine.ports.store, rows, PAGE)) {
     for (const record of page) claimed.add(record.name);
     const mine = page.filter((record) => isInScope(pass, record));
     const judged = await Promise.all(
@@ -72,20 +74,6 @@ async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: R
   verdicts.push(...(await judgeMissingSandboxes(pass, missing)));
   const unclaimed = listed.filter(({ ref }) => !claimed.has(ref.name));
   verdicts.push(...(await judgeOrphans(pass, unclaimed)));
-}
-
-async function* liveRows({ engine, placement }: Pass): AsyncIterable<readonly SandboxRecord[]> {
-  for (let after = ''; ;) {
-    const page = await engine.ports.store.findSandboxes({
-      provider: placement.provider,
-      states: LIVE_STATES,
-      afterId: after,
-      limit: PAGE,
-    });
-    yield page;
-    after = page.at(-1)?.id ?? after;
-    if (page.length < PAGE) return;
-  }
 }
 
 function isInScope({ engine, provider, placement }: Pass, record: SandboxRecord): boolean {

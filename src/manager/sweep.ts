@@ -15,40 +15,30 @@ import { markLost } from './mark-lost.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import type { OwnerCensus } from './owner-watch.ts';
 import { callProvider, isElsewhere } from './provider-call.ts';
+import { sandboxPages } from './sandbox-pages.ts';
 
 type SweepAction = SweepReport['actions'][number];
 type Outcome = Pick<SweepAction, 'action' | 'reason'> | undefined;
 
-const BATCH = 100;
-const MAX_BATCHES = 100;
+const PAGE = 100;
+/** What is left over is done by the next pass. */
+const MOST_ACTS = 10_000;
 const RETRY_MS = 60_000;
 
 /**
- * Never throws: a failure is in the report and the sandbox is due again later. What a living process has is left to that
- * process; of several sweepers one wins for each sandbox.
+ * What fails is in the report, and due again later. What a living process has is left to that process; of several sweepers
+ * one wins for each sandbox.
  */
 export async function sweepDue(engine: Engine, census: OwnerCensus, lanes: LanePass): Promise<SweepReport> {
   const actions: SweepAction[] = [];
-  const seen = new Set<string>();
-  const until = engine.now();
-  for (let batch = 0; batch < MAX_BATCHES && !engine.closing.aborted; batch++) {
-    const due = await findDue(engine, until, census);
-    const fresh = due.filter((record) => !seen.has(record.id));
-    if (fresh.length === 0) break;
-    for (const record of fresh) seen.add(record.id);
-    await lanes.run(fresh, (record) => examine(engine, record, actions));
-    if (due.length < BATCH) break;
+  let examined = 0;
+  const due = { dueBy: engine.now(), notOwnedBy: census.untouchable };
+  for await (const page of sandboxPages(engine.ports.store, due, PAGE)) {
+    await lanes.run(page, (record) => examine(engine, record, actions));
+    examined += page.length;
+    if (actions.length >= MOST_ACTS || engine.closing.aborted) break;
   }
-  return { examined: seen.size, actions };
-}
-
-async function findDue(engine: Engine, dueBy: number, census: OwnerCensus): Promise<readonly SandboxRecord[]> {
-  try {
-    return await engine.ports.store.findSandboxes({ dueBy, notOwnedBy: census.untouchable, limit: BATCH });
-  } catch (cause) {
-    engine.ports.log.warn({ error: describe(cause) }, 'sweep could not read the store');
-    return [];
-  }
+  return { examined, actions };
 }
 
 /** False when the provider did not answer. */

@@ -49,7 +49,7 @@ export interface SandboxQuery {
   readonly sessionKey?: SessionKey | undefined;
   readonly idPrefix?: string | undefined;
   readonly ephemeral?: boolean | undefined;
-  /** Due at or before this instant, most overdue first. Served by an index. */
+  /** Due at or before this instant, most overdue first unless `afterId`. Served by an index. */
   readonly dueBy?: number | undefined;
   /** For passes over everything, page by page: in the order of ids, and only greater ones. Begin with ''. */
   readonly afterId?: string | undefined;

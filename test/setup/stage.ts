@@ -8,8 +8,14 @@ import type { SandboxId } from '../../src/core/ids.ts';
 import type { SandboxRecord } from '../../src/store/records.ts';
 import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { FaultyPorts, FaultyPortsOptions, FaultyProcess } from '../../src/testing/index.ts';
-import { FaultyMachine, FaultyWorld, ManualClock, createFaultyPorts } from '../../src/testing/index.ts';
+import type { FaultyPorts, FaultyPortsOptions, FaultyProcess, FaultyProviderOptions } from '../../src/testing/index.ts';
+import {
+  FaultyMachine,
+  FaultyWorld,
+  ManualClock,
+  createFaultyPorts,
+  createFaultyProvider,
+} from '../../src/testing/index.ts';
 
 export const SECOND = 1_000;
 export const MINUTE: number = 60 * SECOND;
@@ -26,6 +32,23 @@ export interface StageOptions extends FaultyPortsOptions {
   readonly manager?: ManagerOptions | undefined;
   /** What this process sees otherwise than the stage has it. */
   readonly ports?: ((ports: FaultyPorts) => Partial<ManagerPorts>) | undefined;
+}
+
+/** More providers, each over a world of its own and chosen by its name: `session({ sandbox: 'other' })`. */
+export function withProviders(
+  worlds: Readonly<Record<string, FaultyWorld>>,
+  options: FaultyProviderOptions = {},
+): (ports: FaultyPorts) => Partial<ManagerPorts> {
+  const providers = Object.fromEntries(
+    Object.entries(worlds).map(([id, world]) => [id, createFaultyProvider(world, { ...options, id })]),
+  );
+  return (ports) => ({
+    provider: async (id, profile) => providers[id] ?? ports.provider(id, profile),
+    resolve: async (asked, facts) => {
+      const resolved = await ports.resolve(asked, facts);
+      return resolved.profile in providers ? { ...resolved, provider: resolved.profile } : resolved;
+    },
+  });
 }
 
 const stages: Stage[] = [];

@@ -26,6 +26,10 @@ describe('sandboxSearch', () => {
     expect(planFor(query)).toBe('SEARCH sandboxes USING INDEX sandboxes_due (due_at<?)');
   });
 
+  it('reads only what is due for a page of it', () => {
+    expect(planFor({ dueBy: 5, afterId: '' })).toMatch(/^SEARCH sandboxes USING INDEX sandboxes_due \(due_at<\?\)/);
+  });
+
   it.each<[string, SandboxQuery]>([
     ['everything', {}],
     ['live states', { states: LIVE_STATES }],

@@ -27,12 +27,14 @@ export function sandboxCount(query: SandboxQuery): Search {
   return { sql: `select kind, count(*) from sandboxes where ${where.sql} group by kind`, values: where.values };
 }
 
-// Walks the primary key: the same cost for every page, however many there are.
+// Walks the primary key: the same cost for every page, however many there are. What is due is few, and sorted.
 function pageSearch(query: SandboxQuery, afterId: string, columns: string, limit: number): Search {
   const where = conditions(query);
+  const [due, dueBy] =
+    query.dueBy === undefined ? ['where', []] : ['indexed by sandboxes_due where due_at <= ? and', [query.dueBy]];
   return {
-    sql: `select ${columns} from sandboxes where id > ? and ${where.sql} order by id limit ?`,
-    values: [afterId, ...where.values, limit],
+    sql: `select ${columns} from sandboxes ${due} id > ? and ${where.sql} order by id limit ?`,
+    values: [...dueBy, afterId, ...where.values, limit],
   };
 }
 

@@ -116,6 +116,23 @@ export const queryCases: readonly StoreContractCase[] = [
     },
   },
   {
+    name: 'goes through what is due page by page, in the order of ids',
+    async run({ store }) {
+      for (const [id, dueAt] of [
+        ['sbx_c', T0 - 3],
+        ['sbx_a', T0 - 1],
+        ['sbx_d', T0 + 1],
+        ['sbx_b', T0],
+      ] as const)
+        await sandboxIn(store, 'running', { id, dueAt });
+      await sandboxIn(store, 'running', { id: 'sbx_aa', dueAt: undefined });
+      const page = (afterId: string): ReturnType<typeof store.findSandboxes> =>
+        store.findSandboxes({ dueBy: T0, afterId, limit: 2 });
+      assert.deepEqual(ids(await page('')), ['sbx_a', 'sbx_b']);
+      assert.deepEqual(ids(await page('sbx_b')), ['sbx_c']);
+    },
+  },
+  {
     name: 'counts by kind, with zero for a kind that has none',
     async run({ store }) {
       await sandboxIn(store, 'running', { kind: 'app' });
