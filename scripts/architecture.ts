@@ -26,7 +26,10 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   stores: { imports: ['core', 'store'], builtins: 'all', npm: ['@photostructure/sqlite'] },
   telemetry: { imports: ['core'], builtins: 'all', npm: ['pino'] },
   config: { imports: ['core'], types: ['provider'], builtins: 'all', npm: ['zod'] },
-  manager: { imports: ['core', 'provider', 'provider/posix', 'store', 'telemetry'], builtins: ['node:crypto'] },
+  manager: {
+    imports: ['core', 'provider', 'provider/posix', 'store', 'telemetry'],
+    builtins: ['node:crypto', 'node:events'],
+  },
   // Contract cases make files to mount and to lead astray; a test runner they do not know.
   testing: {
     imports: ['core', 'provider', 'store'],

@@ -1,4 +1,5 @@
 /** What every part of the manager shares: the ports, who we are, what this process holds and what it is still doing. */
+import { setMaxListeners } from 'node:events';
 import { SubletError } from '../core/errors.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { newId } from '../core/ids.ts';
@@ -40,6 +41,8 @@ export class Engine {
     this.ownerId = newId('own', config.random);
     this.owners = new OwnerWatch(ports, this.ownerId);
     this.leaseWatch = new LeaseWatch(ports, this.owners);
+    // Whatever is at work listens to it, and that may be a thousand: no leak to be warned of.
+    setMaxListeners(0, this.closing);
     this.#startedAt = ports.clock.now();
     this.#startedElapsed = ports.clock.elapsed();
   }
