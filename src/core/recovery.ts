@@ -6,7 +6,7 @@ import type { SandboxState } from './states.ts';
 /** `none`: the owner's record is gone, because it left in good order or everything it had was seen to. */
 export type OwnerFact = 'self' | 'none' | Liveness;
 
-export type RecoveryAction = 'keep' | 'destroy' | 'pause' | 'stop' | 'mark-lost' | 'watch';
+export type RecoveryAction = 'keep' | 'adopt' | 'destroy' | 'pause' | 'stop' | 'mark-lost' | 'watch';
 
 export interface Verdict {
   readonly action: RecoveryAction;
@@ -20,6 +20,8 @@ export interface AbandonedFacts {
   readonly owner: OwnerFact;
   readonly canPause: boolean;
   readonly canStop: boolean;
+  /** Who uses it besides its owner, as far as is known. */
+  readonly user?: 'this process' | 'the holder of its lease' | undefined;
 }
 
 /** What is in a sandbox's row, by the fate of its owner alone. */
@@ -46,6 +48,7 @@ export function judgeByOwner(facts: AbandonedFacts): Verdict {
 // Who left in good order has already done what its policy says; a sandbox that still runs then was kept on purpose.
 function judgeSession(facts: AbandonedFacts, who: string): Verdict {
   if (facts.state !== 'running' || facts.owner === 'none') return keep(`${who}; the next use of its session adopts it`);
+  if (facts.user !== undefined) return { action: 'adopt', reason: `${who}, and ${facts.user} uses it` };
   const { onExit } = facts.policy;
   if (onExit === 'keep') return keep(`${who}, and onExit is keep`);
   if (onExit === 'destroy') return { action: 'destroy', reason: `${who}, and onExit is destroy` };

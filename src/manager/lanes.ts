@@ -4,22 +4,29 @@ import type { SandboxRecord } from '../store/records.ts';
 
 const AT_ONCE = 8;
 
-/** Which lanes some pass of this process is at work in. */
+/** Which lanes some pass of this process is at work in. Once `closing` fires nothing more is begun. */
 export class Lanes {
-  readonly #busy = new Map<string, LanePass>();
+  readonly #busy = new Set<string>();
+  readonly #closing: AbortSignal;
+
+  constructor(closing: AbortSignal) {
+    this.#closing = closing;
+  }
 
   pass(): LanePass {
-    return new LanePass(this.#busy);
+    return new LanePass(this.#busy, this.#closing);
   }
 }
 
 /** One pass over many sandboxes. */
 export class LanePass {
-  readonly #busy: Map<string, LanePass>;
+  readonly #busy: Set<string>;
+  readonly #closing: AbortSignal;
   readonly #down = new Set<string>();
 
-  constructor(busy: Map<string, LanePass>) {
+  constructor(busy: Set<string>, closing: AbortSignal) {
     this.#busy = busy;
+    this.#closing = closing;
   }
 
   /**
@@ -42,9 +49,10 @@ export class LanePass {
     work: (record: SandboxRecord) => Promise<boolean>,
   ): Promise<void> {
     if (this.#busy.has(lane)) return;
-    this.#busy.set(lane, this);
+    this.#busy.add(lane);
+    const isOver = (): boolean => this.#down.has(lane) || this.#closing.aborted;
     try {
-      for (let from = 0; from < waiting.length && !this.#down.has(lane); from += AT_ONCE) {
+      for (let from = 0; from < waiting.length && !isOver(); from += AT_ONCE) {
         const done = await Promise.all(waiting.slice(from, from + AT_ONCE).map(work));
         if (done.includes(false)) this.#down.add(lane);
       }

@@ -13,12 +13,13 @@ import { sweepDue } from './sweep.ts';
 
 export class Reaper {
   readonly #engine: Engine;
-  readonly #lanes = new Lanes();
+  readonly #lanes: Lanes;
   /** When this process last compared each place, by a clock that nobody sets. */
   readonly #comparedAt = new Map<string, number>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    this.#lanes = new Lanes(engine.closing);
   }
 
   /** What dead processes left, then what is due, then, when it is this process's turn, what providers have. Never throws. */

@@ -4,6 +4,7 @@ import { LIVE_STATES } from '../core/states.ts';
 import type { OwnerRecord, SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
 import type { LanePass } from './lanes.ts';
+import { sandboxPages } from './sandbox-pages.ts';
 import { judgeSandbox, settleSandbox, toReapVerdict } from './settle-sandbox.ts';
 
 export interface RecoverOptions {
@@ -12,8 +13,8 @@ export interface RecoverOptions {
 }
 
 const PAGE = 200;
-/** What is left over is done by the next pass. */
-const MOST_ROWS = 5_000;
+/** What is left over is done by the next pass. What is only kept costs a look and is not counted. */
+const MOST_ACTS = 5_000;
 
 /**
  * An owner's record goes last, and only if everything of it was seen to: whoever dies on the way leaves the rest to be
@@ -25,24 +26,19 @@ export async function recoverOwner(
   { lanes, dryRun }: RecoverOptions,
 ): Promise<readonly ReapVerdict[]> {
   const verdicts: ReapVerdict[] = [];
-  let after = '';
-  for (let rows = 0; rows < MOST_ROWS;) {
-    const page = await engine.ports.store.findSandboxes({
-      ownerId: owner.id,
-      states: LIVE_STATES,
-      afterId: after,
-      limit: PAGE,
-    });
+  let acts = 0;
+  for await (const page of pagesOf(engine, owner)) {
     const settled = await settlePage(engine, page, lanes, dryRun);
     verdicts.push(...settled);
-    rows += page.length;
-    after = page.at(-1)?.id ?? after;
-    if (page.length < PAGE) {
-      if (!dryRun) await forgetIfDone(engine, owner);
-      return verdicts;
-    }
+    acts += settled.filter(({ action }) => action !== 'keep').length;
+    if (acts >= MOST_ACTS || engine.closing.aborted) return verdicts;
   }
+  if (!dryRun && (await isSeenTo(engine, owner))) await forget(engine, owner);
   return verdicts;
+}
+
+function pagesOf(engine: Engine, { id }: OwnerRecord): AsyncIterable<readonly SandboxRecord[]> {
+  return sandboxPages(engine.ports.store, { ownerId: id, states: LIVE_STATES }, PAGE);
 }
 
 async function settlePage(
@@ -65,14 +61,19 @@ async function settlePage(
   return verdicts;
 }
 
-// Asked anew: what failed or was left for later is only in the rows. What another machine has to see to keeps its owner
-// on record for it.
-async function forgetIfDone(engine: Engine, owner: OwnerRecord): Promise<void> {
+// Asked anew: what failed or was left for later is only in the rows. What cannot be seen to from here keeps its owner on
+// record.
+async function isSeenTo(engine: Engine, owner: OwnerRecord): Promise<boolean> {
+  for await (const page of pagesOf(engine, owner)) {
+    const verdicts = await Promise.all(page.map((record) => judgeSandbox(engine, record, 'dead')));
+    if (verdicts.some(({ action, isOutOfReach }) => action !== 'keep' || isOutOfReach === true)) return false;
+  }
+  return true;
+}
+
+async function forget(engine: Engine, owner: OwnerRecord): Promise<void> {
   const { store } = engine.ports;
-  const left = await store.findSandboxes({ ownerId: owner.id, states: LIVE_STATES, afterId: '', limit: PAGE });
-  const verdicts = await Promise.all(left.map((record) => judgeSandbox(engine, record, 'dead')));
-  const isDone = left.length < PAGE && verdicts.every(({ action, isElsewhere }) => action === 'keep' && !isElsewhere);
-  if (!isDone || !(await store.removeOwner(owner.id, owner.heartbeatAt))) return;
+  if (!(await store.removeOwner(owner.id, owner.heartbeatAt))) return;
   const { pid, hostName } = owner;
   await store.appendEvents([
     {

@@ -1,9 +1,9 @@
 /** Carries out what recovery decided about one sandbox on record, unless the row has changed since it was judged. */
 import type { ReapVerdict } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
-import type { OwnerFact, Verdict } from '../core/recovery.ts';
+import type { AbandonedFacts, OwnerFact, Verdict } from '../core/recovery.ts';
 import { judgeByOwner } from '../core/recovery.ts';
-import type { SandboxRecord } from '../store/records.ts';
+import type { OwnerRecord, SandboxRecord } from '../store/records.ts';
 import { destroySandbox, takeOverDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
@@ -18,26 +18,39 @@ export interface Settled {
 }
 
 export interface Judged extends Verdict {
-  /** Only another machine can do anything about it. */
-  readonly isElsewhere?: boolean;
+  /** It is another machine's, or its provider cannot be opened here. */
+  readonly isOutOfReach?: boolean;
 }
 
-/** What is to become of it, by the fate of its owner. */
+/** What is to become of it, by the fate of its owner. Never throws. */
 export async function judgeSandbox(engine: Engine, record: SandboxRecord, owner: OwnerFact): Promise<Judged> {
-  const { provider: id, profile } = record;
   if (owner === 'self' || owner === 'alive' || owner === 'unknown')
     return judgeByOwner({ ...record, owner, canPause: false, canStop: false });
-  const provider = await engine.ports.provider(id, profile);
-  if (isElsewhere(engine, provider, record)) {
-    const host = record.hostName || record.hostId;
-    return { action: 'keep', reason: `it lives on host "${host}": a Sublet there sees to it`, isElsewhere: true };
+  const outOfReach = (reason: string): Judged => ({ action: 'keep', reason, isOutOfReach: true });
+  try {
+    const provider = await engine.ports.provider(record.provider, record.profile);
+    if (isElsewhere(engine, provider, record)) {
+      return outOfReach(`it lives on host "${record.hostName || record.hostId}": a Sublet there sees to it`);
+    }
+    const canPause = provider.capabilities.has('pause');
+    const canStop = provider.capabilities.has('stop');
+    return judgeByOwner({ ...record, owner, canPause, canStop, user: await userOf(engine, record) });
+  } catch (cause) {
+    return outOfReach(`its provider cannot be asked: ${describe(cause)}`);
   }
-  return judgeByOwner({
-    ...record,
-    owner,
-    canPause: provider.capabilities.has('pause'),
-    canStop: provider.capabilities.has('stop'),
-  });
+}
+
+// Several processes may use a session's sandbox, and the last to pick it up owns it.
+async function userOf(engine: Engine, record: SandboxRecord): Promise<AbandonedFacts['user']> {
+  if (engine.lives.has(record.id)) return 'this process';
+  return (await livingHolder(engine, record)) === undefined ? undefined : 'the holder of its lease';
+}
+
+async function livingHolder(engine: Engine, record: SandboxRecord): Promise<OwnerRecord | undefined> {
+  const lease = await engine.leaseWatch.standing(record, engine.now());
+  if (lease === undefined) return undefined;
+  const holder = await engine.owners.judge(lease.ownerId);
+  return holder === 'alive' || holder === 'unknown' ? engine.ports.store.getOwner(lease.ownerId) : undefined;
 }
 
 /** Never throws: what fails is in the verdict and stays on record for the next pass. */
@@ -66,6 +79,12 @@ async function carryOut(engine: Engine, record: SandboxRecord, { action, reason 
     case 'watch':
     case 'mark-lost':
       return;
+    case 'adopt': {
+      const holder = engine.lives.has(record.id) ? undefined : await livingHolder(engine, record);
+      const { id: ownerId, hostId, hostName } = { id: engine.ownerId, ...engine.ports.identity, ...holder };
+      await engine.ports.store.patchSandbox(record.id, { ownerId, hostId, hostName }, record.version);
+      return;
+    }
     case 'destroy':
       await (record.state === 'destroying'
         ? takeOverDestroying(engine, record)
