@@ -1,6 +1,7 @@
 /** Compares what is on record with what a provider has. What nobody claims is an orphan; what is claimed and missing is lost. */
 import type { ReapReport, ReapVerdict } from '../core/api.ts';
 import { SubletError, toSubletError } from '../core/errors.ts';
+import type { Verdict } from '../core/recovery.ts';
 import { LABEL } from '../core/spec.ts';
 import { LIVE_STATES } from '../core/states.ts';
 import type { ListedSandbox, SandboxProvider } from '../provider/provider.ts';
@@ -59,10 +60,12 @@ async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: R
         ...(await judgeSandbox(pass.engine, record, pass.census.of(record.ownerId))),
       })),
     );
-    const abandoned = new Map(judged.filter(({ action }) => action !== 'keep').map((each) => [each.record, each]));
+    const abandoned = new Map<SandboxRecord, Verdict>();
     for (const { record, ...verdict } of judged) {
-      if (verdict.action === 'keep' && isMissing(pass, record, names)) missing.push(record);
+      // What is to be destroyed need not be there; what is to be put to rest must.
+      if (verdict.action !== 'destroy' && isMissing(pass, record, names)) missing.push(record);
       else if (verdict.action === 'keep' || pass.dryRun) verdicts.push(toReapVerdict(record, verdict));
+      else abandoned.set(record, verdict);
     }
     if (pass.dryRun) continue;
     await pass.lanes.run([...abandoned.keys()], async (record) => {

@@ -11,7 +11,8 @@ export function sightedAgain(before: readonly Sighting[], names: readonly string
   const known = new Map(before.map((sighting) => [sighting.name, sighting]));
   return [...new Set(names)].map((name) => {
     const { firstAt = at, count = 0 } = known.get(name) ?? {};
-    return { name, firstAt, count: count + 1 };
+    // What was first seen under a clock that has been set back would otherwise never have been seen for long.
+    return { name, firstAt: Math.min(firstAt, at), count: count + 1 };
   });
 }
 

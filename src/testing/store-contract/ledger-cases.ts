@@ -21,6 +21,14 @@ export const ledgerCases: readonly StoreContractCase[] = [
     },
   },
   {
+    name: 'counts from now what was first seen under a clock that has been set back since',
+    async run({ store: { ledger } }) {
+      await ledger.sight('a', ['x'], T0 + 1_000_000);
+      assertSame(await ledger.sight('a', ['x'], T0), [{ name: 'x', firstAt: T0, count: 2 }]);
+      assertSame(await ledger.sight('a', ['x'], T0 + 5), [{ name: 'x', firstAt: T0, count: 3 }]);
+    },
+  },
+  {
     name: 'keeps the sightings of each scope apart, and shows them without counting',
     async run({ store, openAgain }) {
       await store.ledger.sight('a', ['x'], T0);
