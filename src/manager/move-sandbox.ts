@@ -7,7 +7,7 @@ import type { SandboxRecord } from '../store/records.ts';
 import type { Move } from '../store/store.ts';
 import { requireCapability } from './check-capabilities.ts';
 import type { Engine } from './engine.ts';
-import { callProvider } from './provider-call.ts';
+import { assertReachable, callProvider } from './provider-call.ts';
 
 export interface MoveOptions {
   /** Only this version: someone who used the sandbox in between wins. */
@@ -101,6 +101,7 @@ async function rest(
   options: MoveOptions,
   act: (provider: SandboxProvider, signal: AbortSignal, ref: { readonly name: string }) => Promise<void> | undefined,
 ): Promise<SandboxRecord | undefined> {
+  await assertReachable(engine, record);
   await engine.register();
   const resting = await move(engine, record, { to, cause, from: [record.state], version: options.version });
   if (resting === undefined) return undefined;
