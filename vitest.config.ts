@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    globalSetup: ['./test/setup/postgres-keeper.ts'],
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Tests start real sandboxes: more workers than cores only makes each slower.
     maxWorkers: Math.min(4, availableParallelism()),

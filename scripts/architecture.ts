@@ -23,7 +23,7 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   'provider/posix': { imports: ['core', 'provider'], builtins: 'all', npm: ['@lydell/node-pty'] },
   store: { imports: ['core'] },
   providers: { imports: ['core', 'provider', 'provider/posix'], builtins: 'all' },
-  stores: { imports: ['core', 'store'], builtins: 'all', npm: ['@photostructure/sqlite'] },
+  stores: { imports: ['core', 'store'], builtins: 'all', npm: ['@photostructure/sqlite', 'pg'] },
   telemetry: { imports: ['core'], builtins: 'all', npm: ['pino'] },
   config: { imports: ['core'], types: ['provider'], builtins: 'all', npm: ['zod'] },
   manager: {

@@ -15,6 +15,7 @@ export const REQUIREMENTS = [
   'iptables',
   'busybox',
   'docker',
+  'postgres',
 ] as const;
 export type RequirementName = (typeof REQUIREMENTS)[number];
 
@@ -80,6 +81,11 @@ const PROBES: Readonly<Record<RequirementName, RequirementProbe>> = {
     const host = dockerHost();
     if (host === undefined) return 'SUBLET_TEST_DOCKER_HOST names no engine';
     return failure(['docker', '--host', host, 'version']);
+  },
+  postgres: async () => {
+    const { sharedPostgres } = await import('./postgres.ts');
+    const server = await sharedPostgres();
+    return 'reason' in server ? server.reason : undefined;
   },
 };
 

@@ -1,0 +1,3 @@
+/** Public: the Postgres store. */
+export type { PostgresStoreOptions } from './open-postgres-store.ts';
+export { openPostgresStore } from './open-postgres-store.ts';

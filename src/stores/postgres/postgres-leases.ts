@@ -1,0 +1,52 @@
+/** Leases on Postgres. */
+import type { NewEvent } from '../../core/events.ts';
+import type { SandboxId } from '../../core/ids.ts';
+import { leasedEvents, leasedSandbox, releasedEvent, releasedSandbox, renewedSandbox } from '../../store/changes.ts';
+import type { Leases } from '../../store/leases.ts';
+import type { SandboxRecord } from '../../store/records.ts';
+import type { Connections } from './connections.ts';
+import { insertEvents } from './tables/events.ts';
+import { lockSandbox, updateSandbox } from './tables/sandboxes.ts';
+
+export function postgresLeases(connections: Connections): Leases {
+  return {
+    acquire: (id, wish) =>
+      changeSandbox(
+        connections,
+        id,
+        (before) => leasedSandbox(before, wish),
+        (before, after) => leasedEvents(before, after, wish.at),
+      ),
+    renew: (id, token, at) =>
+      changeSandbox(
+        connections,
+        id,
+        (before) => renewedSandbox(before, token, at),
+        () => [],
+      ),
+    release: (id, token, cause, at) =>
+      changeSandbox(
+        connections,
+        id,
+        (before) => releasedSandbox(before, token),
+        (before) => [releasedEvent(before, token, cause, at)],
+      ),
+  };
+}
+
+/** One compare-and-set: the row as `change` has it, with its events, or undefined and nothing written. */
+export function changeSandbox(
+  connections: Connections,
+  id: SandboxId,
+  change: (before: SandboxRecord) => SandboxRecord | undefined,
+  events: (before: SandboxRecord, after: SandboxRecord) => readonly NewEvent[],
+): Promise<SandboxRecord | undefined> {
+  return connections.transaction(async (db) => {
+    const before = await lockSandbox(db, id);
+    const after = before && change(before);
+    if (before === undefined || after === undefined) return undefined;
+    await updateSandbox(db, before, after);
+    await insertEvents(db, events(before, after));
+    return after;
+  });
+}
