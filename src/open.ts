@@ -1,11 +1,13 @@
 /** The composition root: the one place that puts store, configuration, providers and manager together. */
+import { access } from 'node:fs/promises';
 import { isRunning, readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
 import { ensureHome, homePaths, type Environment } from './config/home.ts';
+import type { StoreName } from './config/store-choice.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
 import type { Clock } from './core/clock.ts';
 import { systemClock } from './core/system-clock.ts';
-import { SubletError } from './core/errors.ts';
+import { SubletError, toSubletError } from './core/errors.ts';
 import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
 import type { Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
@@ -15,8 +17,8 @@ import { silentLog, type Log } from './telemetry/log.ts';
 export interface OpenOptions {
   /** Where everything is kept. Default: `SUBLET_HOME`, else `~/.sublet`. */
   readonly home?: string | undefined;
-  /** `memory` forgets when the process ends: for tests. Default `sqlite`, in the home. */
-  readonly store?: 'sqlite' | 'memory' | Store | undefined;
+  /** `memory` forgets when the process ends: for tests. Default: `SUBLET_STORE`, else `sqlite`, in the home. */
+  readonly store?: StoreName | Store | undefined;
   /** Instead of the process's own variables. */
   readonly env?: Environment | undefined;
   /** Default: says nothing. */
@@ -44,7 +46,7 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
   const [{ createManager }, identity, store] = await Promise.all([
     import('./manager/create-manager.ts'),
     readIdentity(config.home),
-    openStore(options.store ?? 'sqlite', config),
+    openStore(options.store, config),
   ]);
   const manager = await createManager(
     {
@@ -89,6 +91,8 @@ export interface Installation {
   module(id: string): Promise<ProviderModule>;
   /** What this machine allows. */
   probe(id: string): Promise<Probe>;
+  /** Whether what is remembered can be read: opens the store and closes it. A file that is yet to be made is not made. */
+  probeStore(): Promise<Probe>;
 }
 
 export function openInstallation(options: OpenOptions = {}): Installation {
@@ -117,6 +121,7 @@ export function openInstallation(options: OpenOptions = {}): Installation {
     providerIds,
     module,
     probe: async (id) => (await module(id)).probe(await providerContext(installation, id, id)),
+    probeStore: () => probeStore(config),
   };
   return installation;
 }
@@ -138,11 +143,44 @@ export function automaticProvider(platform: NodeJS.Platform): string {
 
 const PLATFORM_NAMES: Readonly<Record<string, string>> = { darwin: 'macOS', win32: 'Windows' };
 
-async function openStore(store: 'sqlite' | 'memory' | Store, config: Config): Promise<Store> {
-  if (store === 'memory') return (await import('./stores/memory/index.ts')).createMemoryStore();
-  if (store !== 'sqlite') return store;
-  const [{ openSqliteStore }] = await Promise.all([import('./stores/sqlite/index.ts'), ensureHome(config.home)]);
-  return openSqliteStore({ path: config.home.database });
+async function openStore(store: StoreName | Store | undefined, config: Config): Promise<Store> {
+  if (typeof store === 'object') return store;
+  const { value: choice } = await config.store(store);
+  switch (choice.kind) {
+    case 'memory':
+      return (await import('./stores/memory/index.ts')).createMemoryStore();
+    case 'postgres':
+      return (await import('./stores/postgres/index.ts')).openPostgresStore({ url: choice.url.reveal() });
+    case 'sqlite': {
+      const [{ openSqliteStore }] = await Promise.all([import('./stores/sqlite/index.ts'), ensureHome(config.home)]);
+      return openSqliteStore({ path: choice.path });
+    }
+  }
+}
+
+async function probeStore(config: Config): Promise<Probe> {
+  let name = 'SUBLET_STORE';
+  try {
+    const { value: choice } = await config.store();
+    name = choice.shown;
+    if (choice.kind === 'sqlite' && (await isMissing(choice.path))) {
+      return { usable: true, findings: [{ level: 'ok', name, message: 'made on first use' }] };
+    }
+    const store = await openStore(undefined, config);
+    const installation = await store.installation();
+    await store.close();
+    return { usable: true, findings: [{ level: 'ok', name, message: `answers, installation ${installation}` }] };
+  } catch (cause) {
+    const { message, hint } = toSubletError(cause, 'STORE_FAILED');
+    return { usable: false, findings: [{ level: 'fail', name, message, fix: hint }] };
+  }
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return access(path).then(
+    () => false,
+    (cause: NodeJS.ErrnoException) => cause.code === 'ENOENT',
+  );
 }
 
 async function resolve(

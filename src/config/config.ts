@@ -11,6 +11,8 @@ import type { ProviderCatalog } from './provider-catalog.ts';
 import { resolveSandbox, type ResolvedConfig, type ResolveFacts, type ResolveSources } from './resolve-sandbox.ts';
 import { resolveSecret } from './resolve-secret.ts';
 import { chooseSandbox } from './sandbox-name.ts';
+import type { Sourced } from './sourced.ts';
+import { chooseStore, type StoreChoice, type StoreName } from './store-choice.ts';
 
 export interface ConfigPorts {
   readonly providers: ProviderCatalog;
@@ -33,6 +35,8 @@ export interface ProviderSettings {
 export interface Config {
   readonly home: HomePaths;
   resolve(options: SandboxOptions, facts: ResolveFacts): Promise<ResolvedConfig>;
+  /** Where everything is remembered. `call` is what the caller named. */
+  store(call?: StoreName): Promise<Sourced<StoreChoice>>;
   /** What an adapter is opened with. A profile whose file is gone, or is for another provider now, counts as empty. */
   providerSettings(provider: string, profile: string): Promise<ProviderSettings>;
   /** Every value a call with these options would get, and where it came from. */
@@ -57,8 +61,11 @@ export function createConfig(ports: ConfigPorts): Config {
   const sources: ResolveSources = { ...ports, env, profiles, envValues: new EnvValues(env, warn) };
   const readKeys = (): Promise<ConfigEnv> => readConfigEnv(home, warn);
 
+  const store: Config['store'] = (call) => chooseStore({ call, env, readKeys, home });
+
   return {
     home,
+    store,
     resolve: (options, facts) => resolveSandbox(options, facts, sources),
     providerSettings: async (provider, profileName) => {
       const loaded = await profiles.load(profileName);
@@ -72,7 +79,9 @@ export function createConfig(ports: ConfigPorts): Config {
     explain: async (options = {}, kind = 'execution') => {
       const { explanation } = await resolveSandbox(options, { kind }, sources);
       const { provider, profile } = await chooseSandbox({ sandbox: options.sandbox }, sources);
-      return [...explanation, ...(await explainSecrets(provider, profile, sources, readKeys))];
+      const secrets = await explainSecrets(provider, profile, sources, readKeys);
+      const { value, source } = await store();
+      return [...explanation, ...secrets, { path: 'store', value: value.shown, source }];
     },
     profiles: () => profiles.list(),
     keys: async () => [...(await readKeys()).keys()].toSorted(),

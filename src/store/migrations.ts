@@ -20,7 +20,7 @@ export function pendingMigrations(
       'STORE_TOO_NEW',
       `${where} has schema version ${current}; this Sublet knows up to ${newest}.`,
       {
-        hint: 'Upgrade Sublet to the version that wrote it, or set SUBLET_HOME to another directory for this one.',
+        hint: 'Upgrade Sublet to the version that wrote it, or name another store for this one in SUBLET_STORE.',
         details: { found: current, known: newest },
       },
     );

@@ -302,11 +302,12 @@ describe.runIf(hasNamespaces)('an image', () => {
 describe('sublet doctor', () => {
   it('says in plain words what this machine allows', async () => {
     const { status, stdout } = await sublet.run(['doctor']);
+    expect(stdout).toMatch(/^store: usable\n {2}ok {4}sqlite:.*: /);
     expect(stdout).toMatch(/^namespace: /m);
     expect(stdout).toMatch(/^local: /m);
     expect(status).toBe(hasNamespaces ? 0 : 1);
-    const probes = await sublet.json<{ provider: string; usable: boolean; findings: unknown[] }>(['doctor', '--json']);
-    expect(probes.map(({ provider }) => provider)).toEqual(['local', 'namespace']);
+    const probes = await sublet.json<{ provider?: string; usable: boolean; findings: unknown[] }>(['doctor', '--json']);
+    expect(probes.map(({ provider }) => provider)).toEqual([undefined, 'local', 'namespace']);
     expect(probes.every(({ findings }) => findings.length > 0)).toBe(true);
   });
 });

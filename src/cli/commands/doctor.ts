@@ -21,7 +21,9 @@ export const command = defineCommand({
     conformance: { type: 'string', value: 'PROVIDER', help: 'run the provider contract against it instead' },
     json: { type: 'boolean', help: 'print one JSON object a line' },
   },
-  notes: ['The exit status is 0 when a sandbox can be had, or every case of the contract passed; else 1.'],
+  notes: [
+    'The exit status is 0 when the store answers and a sandbox can be had, or every case of the contract passed; else 1.',
+  ],
   examples: [
     ['sublet doctor', 'every provider'],
     ['sublet doctor --conformance namespace', 'prove that one keeps the contract here'],
@@ -32,20 +34,28 @@ export const command = defineCommand({
       const { reportConformance } = await import('../report-conformance.ts');
       return reportConformance(installation, options.conformance, options.json, context);
     }
+    const store = await withProgress(context.terminal, 'Looking at the store', () => installation.probeStore());
+    await print('store', store.findings[0]?.name ?? '', store, options.json, context);
     const ids = wanted.length === 0 ? installation.providerIds : wanted;
     let anyIsolates = false;
     for (const id of ids) {
       const probe = await withProgress(context.terminal, `Looking at ${id}`, () => installation.probe(id));
       const { capabilities } = await installation.module(id);
       anyIsolates ||= probe.usable && (wanted.length > 0 || capabilities.includes('isolation'));
-      await print(id, probe, options.json, context);
+      await print('provider', id, probe, options.json, context);
     }
-    return anyIsolates ? 0 : 1;
+    return anyIsolates && store.usable ? 0 : 1;
   },
 });
 
-async function print(id: string, probe: Probe, json: boolean, { terminal }: CommandContext): Promise<void> {
-  if (json) return terminal.write('stdout', toJsonLine({ provider: id, ...probe }));
+async function print(
+  what: 'store' | 'provider',
+  id: string,
+  probe: Probe,
+  json: boolean,
+  { terminal }: CommandContext,
+): Promise<void> {
+  if (json) return terminal.write('stdout', toJsonLine({ [what]: id, ...probe }));
   const colours = createColours(terminal.colours('stdout'));
   const verdict = probe.usable ? colours('good', 'usable') : colours('bad', 'not usable here');
   const lines = probe.findings.flatMap(({ level, name, message, fix }) => {
@@ -53,6 +63,6 @@ async function print(id: string, probe: Probe, json: boolean, { terminal }: Comm
     const line = `  ${colours(colour, mark)}  ${name}: ${message}`;
     return fix === undefined ? [line] : [line, `        ${colours('dim', fix)}`];
   });
-  const heading = `${colours('bold', id)}: ${verdict}`;
+  const heading = `${colours('bold', what === 'store' ? what : id)}: ${verdict}`;
   await terminal.write('stdout', `${[heading, ...lines].join('\n')}\n`);
 }

@@ -74,8 +74,15 @@ export class Connections {
 
   /** Twice is harmless. What is under way may finish. */
   close(): Promise<void> {
-    this.#closing ??= Promise.race([this.#end(), timeout(CLOSE_WITHIN_MS, undefined, { ref: false })]);
+    this.#closing ??= this.#endInTime();
     return this.#closing;
+  }
+
+  // The timer also keeps the process until the end, which connections that nobody uses do not.
+  async #endInTime(): Promise<void> {
+    const ended = new AbortController();
+    const late = timeout(CLOSE_WITHIN_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+    await Promise.race([this.#end().finally(() => ended.abort()), late]);
   }
 
   async #end(): Promise<void> {
