@@ -22,8 +22,10 @@ export function sandboxSearch(query: SandboxQuery, columns: string): Search {
   let sql: string;
   if (states?.length === 0) sql = `${select} false limit ${limit}`;
   else if (afterId !== undefined) {
-    // Walks the primary key: the same cost for every page, however many there are.
-    sql = `${select} id > ${parameters.add(afterId)} and ${conditions(query, parameters)} order by id limit ${limit}`;
+    // Walks the primary key, or what is due: the same cost for every page, however many there are.
+    const due = dueBy === undefined ? '' : `due_at <= ${parameters.add(dueBy)} and `;
+    const where = `${due}id > ${parameters.add(afterId)} and ${conditions(query, parameters)}`;
+    sql = `${select} ${where} order by id limit ${limit}`;
   } else if (dueBy !== undefined) {
     sql = `${select} due_at <= ${parameters.add(dueBy)} and ${conditions(query, parameters)} order by due_at limit ${limit}`;
   } else if (isNarrow) {
