@@ -3,6 +3,7 @@ import type { HeldLease, LeaseTerms } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
 import type { SandboxId } from '../core/ids.ts';
 import type { LeaseRecord, SandboxRecord } from '../store/records.ts';
+import { withDeadline } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { assertMayUse, heldError, lostError } from './lease-check.ts';
@@ -85,8 +86,14 @@ export class KeptLease implements HeldLease {
     if (this.#isReleased) return;
     const { store, clock, log } = this.#engine.ports;
     const askedAt = clock.elapsed();
+    const leftMs = this.#goodUntil - askedAt;
+    // Others may have used it since, though nobody has taken it.
+    if (leftMs <= 0) return this.#lose();
     try {
-      const renewed = await store.leases.renew(this.sandboxId, this.token, this.#engine.now());
+      const late = (): SubletError => lostError({ id: this.sandboxId }, this.token);
+      const renewed = await withDeadline(clock, { ms: leftMs, late }, () =>
+        store.leases.renew(this.sandboxId, this.token, this.#engine.now()),
+      );
       if (renewed === undefined) this.#lose();
       else this.#goodUntil = askedAt + this.#ttlMs;
     } catch (cause) {

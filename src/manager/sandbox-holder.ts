@@ -25,6 +25,8 @@ export class SandboxHolder {
   async awake(lease?: KeptLease): Promise<LiveSandbox> {
     const engine = this.#engine;
     lease?.assertKept();
+    // Another handle may have had the sandbox replaced; tokens of two sandboxes say nothing of each other.
+    if (lease !== undefined && lease.sandboxId !== this.live.id) throw lostError({ id: lease.sandboxId }, lease.token);
     const record = await engine.ports.store.getSandbox(this.live.id);
     if (record !== undefined) await assertMayUse(engine, record, lease?.token);
     else if (lease !== undefined) throw lostError(this.live, lease.token);

@@ -106,7 +106,9 @@ export class SessionHandle implements Session {
     this.#lease?.assertKept();
     this.#notices.push(...(await this.#keeper.tighten(this.#binding, level, reason)));
     // The right was to the sandbox that has been replaced.
-    if (this.#lease !== undefined && this.#lease.sandboxId !== this.sandboxId) await this.hold(this.#terms);
+    if (this.#lease === undefined || this.#lease.sandboxId === this.sandboxId) return;
+    await this.#lease.release('its sandbox was replaced');
+    await this.hold(this.#terms);
   }
 
   release(): Promise<void> {

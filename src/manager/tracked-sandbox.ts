@@ -1,7 +1,7 @@
 /** Commands and files that count as activity while they last: busy is not idle. */
 import type { Command, Commands, RunningCommand } from '../core/commands.ts';
 import type { SubletError } from '../core/errors.ts';
-import { toSubletError } from '../core/errors.ts';
+import { abortedError, toSubletError } from '../core/errors.ts';
 import type { FileOptions, Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
 import { followSignals } from './deadline.ts';
@@ -32,7 +32,7 @@ export function trackCommands(tracking: Tracking): Commands {
       ),
     start: (command, options) =>
       during(tracking, async (live) =>
-        follow(tracking, live, await live.handle.commands.start(command, withEnv(options))),
+        follow(tracking, live, await started(tracking, live.handle.commands.start(command, withEnv(options)))),
       ),
     attach: (id) => during(tracking, async (live) => follow(tracking, live, await live.handle.commands.attach(id))),
     list: () => during(tracking, (live) => live.handle.commands.list()),
@@ -40,23 +40,39 @@ export function trackCommands(tracking: Tracking): Commands {
 }
 
 export function trackFiles(tracking: Tracking): Files {
-  const use = <T>(work: (files: Files) => Promise<T>): Promise<T> =>
-    during(tracking, (live) => work(live.handle.files));
+  const use = <T, O extends FileOptions>(
+    options: O | undefined,
+    work: (files: Files, options: O | undefined) => Promise<T>,
+  ): Promise<T> =>
+    during(tracking, (live) =>
+      untilEnd(tracking, options?.signal, (signal) =>
+        work(live.handle.files, signal === options?.signal ? options : ({ ...options, signal } as O)),
+      ),
+    );
   return Object.freeze<Files>({
-    read: (path, options) => use((files) => files.read(path, options)),
-    readText: (path, options) => use((files) => files.readText(path, options)),
+    read: (path, asked) => use(asked, (files, options) => files.read(path, options)),
+    readText: (path, asked) => use(asked, (files, options) => files.readText(path, options)),
     readStream: (path: string, options?: FileOptions) =>
       duringStream(tracking, (live) => live.handle.files.readStream(path, options)),
-    write: (path, content, options) => use((files) => files.write(path, content, options)),
-    writeMany: (entries, options) => use((files) => files.writeMany(entries, options)),
-    readMany: (paths, options) => use((files) => files.readMany(paths, options)),
-    list: (path, options) => use((files) => files.list(path, options)),
-    stat: (path, options) => use((files) => files.stat(path, options)),
-    exists: (path, options) => use((files) => files.exists(path, options)),
-    mkdir: (path, options) => use((files) => files.mkdir(path, options)),
-    move: (from, to, options) => use((files) => files.move(from, to, options)),
-    remove: (path, options) => use((files) => files.remove(path, options)),
+    write: (path, content, asked) => use(asked, (files, options) => files.write(path, content, options)),
+    writeMany: (entries, asked) => use(asked, (files, options) => files.writeMany(entries, options)),
+    readMany: (paths, asked) => use(asked, (files, options) => files.readMany(paths, options)),
+    list: (path, asked) => use(asked, (files, options) => files.list(path, options)),
+    stat: (path, asked) => use(asked, (files, options) => files.stat(path, options)),
+    exists: (path, asked) => use(asked, (files, options) => files.exists(path, options)),
+    mkdir: (path, asked) => use(asked, (files, options) => files.mkdir(path, options)),
+    move: (from, to, asked) => use(asked, (files, options) => files.move(from, to, options)),
+    remove: (path, asked) => use(asked, (files, options) => files.remove(path, options)),
   });
+}
+
+/** What was started while its handle came to an end does not run on. */
+async function started(tracking: Tracking, starting: Promise<RunningCommand>): Promise<RunningCommand> {
+  const running = await starting;
+  const ends = tracking.ends?.();
+  if (ends?.aborted !== true) return running;
+  await running.kill('SIGKILL').catch(() => {});
+  throw abortedError(ends);
 }
 
 function untilEnd<T>(
@@ -89,7 +105,10 @@ async function* duringStream(
   const live = await tracking.live();
   const end = live.begin(tracking.now);
   try {
-    yield* open(live);
+    for await (const chunk of open(live)) {
+      tracking.ends?.()?.throwIfAborted();
+      yield chunk;
+    }
   } catch (cause) {
     throw noted(live, cause);
   } finally {
@@ -100,8 +119,14 @@ async function* duringStream(
 /** A background command keeps its sandbox busy until it ends, whether or not anyone reads its output. */
 function follow(tracking: Tracking, live: LiveSandbox, running: RunningCommand): RunningCommand {
   const end = live.begin(tracking.now);
-  running.wait(live.gone).then(end, end);
-  tracking.ends?.()?.addEventListener('abort', () => void running.kill('SIGKILL').catch(() => {}), { once: true });
+  const ends = tracking.ends?.();
+  const kill = (): void => void running.kill('SIGKILL').catch(() => {});
+  ends?.addEventListener('abort', kill, { once: true });
+  const over = (): void => {
+    end();
+    ends?.removeEventListener('abort', kill);
+  };
+  running.wait(live.gone).then(over, over);
   const use = <T>(work: () => Promise<T>): Promise<T> => during({ ...tracking, live: () => live }, work);
   return Object.freeze<RunningCommand>({
     id: running.id,
