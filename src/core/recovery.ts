@@ -86,6 +86,15 @@ export function judgeMissing(facts: SightedFacts): Verdict {
     : { action: 'watch', reason: `${what}; ${wait}` };
 }
 
+/** A row that says it rests, of what the provider has running: whoever put it to rest died before it was done. */
+export function judgeAwake(facts: SightedFacts, state: 'paused' | 'stopped'): Verdict {
+  const what = `on record as ${state}, but the provider has it running`;
+  const wait = waitFor(facts);
+  return wait === undefined
+    ? { action: state === 'paused' ? 'pause' : 'stop', reason: `${what}, ${facts.sightings} times` }
+    : { action: 'watch', reason: `${what}; ${wait}` };
+}
+
 // A clock that was set back may make it look as if it was first seen in the future.
 function waitFor({ sightings, firstAt, now }: SightedFacts): string | undefined {
   if (sightings < ORPHAN_SIGHTINGS) return `seen once, and twice is needed`;

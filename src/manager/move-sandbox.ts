@@ -24,7 +24,7 @@ export async function pauseSandbox(
   if (record.state === 'paused') return record;
   requireCapability(await providerOf(engine, record), 'pause');
   assertState(record, 'pause', ['running']);
-  return rest(engine, record, 'paused', cause, options, (provider, signal, ref) => provider.pause?.(ref, signal));
+  return rest(engine, record, 'paused', cause, options);
 }
 
 /** The disk is kept, processes are gone. Already stopped is success; undefined when `options` no longer hold. */
@@ -37,9 +37,7 @@ export async function stopSandbox(
   if (record.state === 'stopped') return record;
   requireCapability(await providerOf(engine, record), 'stop');
   assertState(record, 'stop', ['running', 'paused']);
-  const stopped = await rest(engine, record, 'stopped', cause, options, (provider, signal, ref) =>
-    provider.stop?.(ref, signal),
-  );
+  const stopped = await rest(engine, record, 'stopped', cause, options);
   if (stopped?.state === 'stopped') await engine.letGo(record.id);
   return stopped;
 }
@@ -93,28 +91,42 @@ export async function restAsFound(
   return move(engine, record, { to, cause, from: [record.state], version: record.version });
 }
 
+/** Does at the provider what the row of a paused or stopped sandbox says was done. undefined when the row has changed since. */
+export async function restAgain(engine: Engine, record: SandboxRecord): Promise<SandboxRecord | undefined> {
+  await engine.register();
+  const claimed = await engine.ports.store.patchSandbox(record.id, {}, record.version);
+  if (claimed === undefined) return undefined;
+  await callRest(engine, claimed);
+  return undoIfWanted(engine, claimed);
+}
+
 async function rest(
   engine: Engine,
   record: SandboxRecord,
   to: 'paused' | 'stopped',
   cause: string,
   options: MoveOptions,
-  act: (provider: SandboxProvider, signal: AbortSignal, ref: { readonly name: string }) => Promise<void> | undefined,
 ): Promise<SandboxRecord | undefined> {
   await assertReachable(engine, record);
   await engine.register();
   const resting = await move(engine, record, { to, cause, from: [record.state], version: options.version });
   if (resting === undefined) return undefined;
-  const verb = to === 'paused' ? 'pause' : 'stop';
   try {
-    await callProvider(engine, resting, verb, async (provider, ref, signal) => act(provider, signal, ref));
+    await callRest(engine, resting);
   } catch (error) {
-    await move(engine, resting, { to: 'running', cause: `${verb} failed`, from: [to] });
+    const cause = `${to === 'paused' ? 'pause' : 'stop'} failed`;
+    await move(engine, resting, { to: 'running', cause, from: [to] });
     throw error;
   }
   const live = engine.lives.get(record.id);
   if (live !== undefined) live.isResting = true;
   return undoIfWanted(engine, resting);
+}
+
+function callRest(engine: Engine, resting: SandboxRecord): Promise<void> {
+  return resting.state === 'paused'
+    ? callProvider(engine, resting, 'pause', async (provider, ref, signal) => provider.pause?.(ref, signal))
+    : callProvider(engine, resting, 'stop', async (provider, ref, signal) => provider.stop?.(ref, signal));
 }
 
 /** Someone woke it while the provider was still putting it to rest: what they were given must work. */

@@ -21,7 +21,7 @@ export interface Pass {
 /** The names seen in this pass and how often each was in a row; only looked up, and counted as one more, in a dry run. */
 export async function sight(
   { engine, scope, dryRun }: Pass,
-  what: 'orphan' | 'missing',
+  what: 'orphan' | 'missing' | 'awake',
   names: readonly string[],
 ): Promise<ReadonlyMap<string, Sighting>> {
   const { ledger } = engine.ports.store;

@@ -7,6 +7,7 @@ import { LIVE_STATES } from '../core/states.ts';
 import type { ListedSandbox, SandboxProvider } from '../provider/provider.ts';
 import type { Placement } from '../store/ledger.ts';
 import type { SandboxRecord } from '../store/records.ts';
+import { isAtRest, judgeAwakeSandboxes } from './awake-sandboxes.ts';
 import { withDeadline } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
@@ -47,9 +48,10 @@ export async function reconcile(
 }
 
 async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: ReapVerdict[]): Promise<void> {
-  const names = new Set(listed.map(({ ref }) => ref.name));
+  const states = new Map(listed.map(({ ref, state }) => [ref.name, state]));
   const claimed = new Set<string>();
   const missing: SandboxRecord[] = [];
+  const awake: SandboxRecord[] = [];
   const rows = { provider: pass.placement.provider, states: LIVE_STATES };
   for await (const page of sandboxPages(pass.engine.ports.store, rows, PAGE)) {
     for (const record of page) claimed.add(record.name);
@@ -63,7 +65,8 @@ async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: R
     const abandoned = new Map<SandboxRecord, Verdict>();
     for (const { record, ...verdict } of judged) {
       // What is to be destroyed need not be there; what is to be put to rest must.
-      if (verdict.action !== 'destroy' && isMissing(pass, record, names)) missing.push(record);
+      if (verdict.action !== 'destroy' && isMissing(pass, record, states)) missing.push(record);
+      else if (verdict.action === 'keep' && isAwake(pass, record, states)) awake.push(record);
       else if (verdict.action === 'keep' || pass.dryRun) verdicts.push(toReapVerdict(record, verdict));
       else abandoned.set(record, verdict);
     }
@@ -75,6 +78,7 @@ async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: R
     });
   }
   verdicts.push(...(await judgeMissingSandboxes(pass, missing)));
+  verdicts.push(...(await judgeAwakeSandboxes(pass, awake)));
   const unclaimed = listed.filter(({ ref }) => !claimed.has(ref.name));
   verdicts.push(...(await judgeOrphans(pass, unclaimed)));
 }
@@ -84,9 +88,15 @@ function isInScope({ engine, provider, placement }: Pass, record: SandboxRecord)
 }
 
 /** Of what a living process has, that process finds out by itself. */
-function isMissing({ census, askedAt }: Pass, record: SandboxRecord, names: ReadonlySet<string>): boolean {
-  if (names.has(record.name) || record.createdAt >= askedAt) return false;
+function isMissing({ census, askedAt }: Pass, record: SandboxRecord, states: ReadonlyMap<string, unknown>): boolean {
+  if (states.has(record.name) || record.createdAt >= askedAt) return false;
   if (record.state === 'creating' || record.state === 'destroying') return false;
+  const owner = census.of(record.ownerId);
+  return owner !== 'alive' && owner !== 'unknown';
+}
+
+function isAwake({ census }: Pass, record: SandboxRecord, states: ReadonlyMap<string, string>): boolean {
+  if (states.get(record.name) !== 'running' || !isAtRest(record)) return false;
   const owner = census.of(record.ownerId);
   return owner !== 'alive' && owner !== 'unknown';
 }
