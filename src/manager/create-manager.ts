@@ -28,6 +28,7 @@ import { readMetrics } from './manager-metrics.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { toManagerConfig } from './manager-options.ts';
 import type { ManagerPorts } from './ports.ts';
+import { prune } from './prune.ts';
 import { Reaper } from './reaper.ts';
 import { repeat } from './repeat.ts';
 import { SandboxManagement } from './sandboxes.ts';
@@ -42,8 +43,6 @@ export interface Manager extends Sublet {
 }
 
 const PRUNE_EVERY_MS = 60 * 60_000;
-const KEEP_EVENTS = 10_000;
-const KEEP_DESTROYED_MS = 7 * 24 * 60 * 60_000;
 const DESTROY_AT_ONCE = 16;
 
 /** Writes nothing until something is to be changed, so that reading alone leaves no trace. */
@@ -168,11 +167,7 @@ class InProcessManager implements Manager {
     const now = this.#engine.now();
     if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
     this.#prunedAt = now;
-    const { store } = this.#engine.ports;
-    await this.#logged('old rows not pruned', async () => {
-      await store.pruneEvents(KEEP_EVENTS);
-      await store.pruneSandboxes(now - KEEP_DESTROYED_MS);
-    });
+    await this.#logged('old rows not pruned', () => prune(this.#engine));
   }
 
   async #logged(what: string, work: () => Promise<unknown>): Promise<void> {

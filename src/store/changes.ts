@@ -80,6 +80,11 @@ export function touchedSandbox(sandbox: SandboxRecord, activity: Activity): Sand
   };
 }
 
+/** True of a row that is destroyed or lost since before the instant. */
+export function hasEnded({ state, stateAt }: SandboxRecord, before: number): boolean {
+  return (state === 'destroyed' || state === 'lost') && stateAt < before;
+}
+
 /** Session and sandbox after the ratchet, or undefined when both are already at least as tight. */
 export function tightenedBinding(bound: BoundSession, level: NetworkLevel, reason: string): BoundSession | undefined {
   const { session, sandbox } = bound;

@@ -114,6 +114,8 @@ export interface Store {
 
   getSession(key: SessionKey): Promise<BoundSession | undefined>;
   listSessions(limit?: number): Promise<readonly BoundSession[]>;
+  /** Those whose sandbox is destroyed or lost since before the instant, in any order: what may be removed. */
+  endedSessions(before: number, limit?: number): Promise<readonly BoundSession[]>;
   /**
    * Binds the key to a new sandbox in `creating`, or returns the present binding: exactly one caller wins,
    * however many ask at once from however many processes. The sandbox gets the key, and a network at least as tight as

@@ -6,6 +6,7 @@ import type { SandboxKind, SessionKey } from '../../core/session-key.ts';
 import {
   boundEvent,
   creatingEvent,
+  hasEnded,
   movedEvent,
   movedSandbox,
   newBinding,
@@ -139,9 +140,7 @@ export class MemoryStore implements Store {
   async pruneSandboxes(before: number): Promise<number> {
     const { sandboxes, sessions } = this.#open();
     const bound = new Set([...sessions.values()].map((session) => session.sandboxId));
-    const old = [...sandboxes.values()].filter(
-      ({ id, state, stateAt }) => (state === 'destroyed' || state === 'lost') && stateAt < before && !bound.has(id),
-    );
+    const old = [...sandboxes.values()].filter((sandbox) => hasEnded(sandbox, before) && !bound.has(sandbox.id));
     for (const { id } of old) sandboxes.delete(id);
     return old.length;
   }
@@ -156,6 +155,10 @@ export class MemoryStore implements Store {
       .toSorted(newestFirst)
       .slice(0, limit)
       .flatMap((session) => this.#bound(session) ?? []);
+  }
+
+  async endedSessions(before: number, limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
+    return (await this.listSessions(Infinity)).filter(({ sandbox }) => hasEnded(sandbox, before)).slice(0, limit);
   }
 
   async claimSession(

@@ -58,6 +58,7 @@ import {
   insertSession,
   lockSession,
   selectSession,
+  selectEndedSessions,
   selectSessions,
   updateSession,
 } from './tables/sessions.ts';
@@ -170,6 +171,10 @@ export class PostgresStore implements Store {
 
   listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
     return this.#connections.read((db) => selectSessions(db, limit));
+  }
+
+  endedSessions(before: number, limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
+    return this.#connections.read((db) => selectEndedSessions(db, before, limit));
   }
 
   async claimSession(

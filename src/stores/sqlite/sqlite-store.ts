@@ -50,7 +50,14 @@ import {
   selectSandbox,
   updateSandbox,
 } from './tables/sandboxes.ts';
-import { deleteSession, insertSession, selectSession, selectSessions, updateSession } from './tables/sessions.ts';
+import {
+  deleteSession,
+  insertSession,
+  selectEndedSessions,
+  selectSession,
+  selectSessions,
+  updateSession,
+} from './tables/sessions.ts';
 
 const PRUNE_BATCH = 500;
 
@@ -143,21 +150,16 @@ export class SqliteStore implements Store {
     );
   }
 
-  touch(activities: readonly Activity[]): Promise<void> {
+  async touch(activities: readonly Activity[]): Promise<void> {
     const db = this.#connection;
-    const touched: SandboxRecord[] = [];
-    const touchAll = (): void => {
-      // A transaction may be tried more than once.
-      touched.length = 0;
-      for (const activity of activities) {
-        const before = selectSandbox(db, activity.sandboxId);
-        const after = before && touchedSandbox(before, activity);
-        if (before === undefined || after === undefined) continue;
-        updateSandbox(db, before, after);
-        touched.push(after);
-      }
+    const touchOne = (activity: Activity): SandboxRecord | undefined => {
+      const before = selectSandbox(db, activity.sandboxId);
+      const after = before && touchedSandbox(before, activity);
+      if (before !== undefined && after !== undefined) updateSandbox(db, before, after);
+      return after;
     };
-    return db.transaction(touchAll, (_, writesBefore) => this.#sessions.changed(writesBefore, touched));
+    const touchAll = (): readonly (SandboxRecord | undefined)[] => activities.map(touchOne);
+    await db.transaction(touchAll, (touched, writesBefore) => this.#sessions.changed(writesBefore, touched));
   }
 
   pruneSandboxes(before: number): Promise<number> {
@@ -176,6 +178,11 @@ export class SqliteStore implements Store {
   listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
     const db = this.#connection;
     return db.run(() => selectSessions(db, limit));
+  }
+
+  endedSessions(before: number, limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
+    const db = this.#connection;
+    return db.run(() => selectEndedSessions(db, before, limit));
   }
 
   claimSession(

@@ -54,6 +54,24 @@ export const sessionCases: readonly StoreContractCase[] = [
     },
   },
   {
+    name: 'finds the sessions whose sandbox is destroyed or lost since before an instant',
+    async run({ store }) {
+      const ended = await Promise.all([sessionIn(store, 'app:u:a', 'destroyed'), sessionIn(store, 'app:u:b', 'lost')]);
+      for (const state of ['creating', 'running', 'paused', 'stopped', 'destroying'] as const)
+        await sessionIn(store, `app:u:${state}`, state);
+      assert.deepEqual(await store.endedSessions(T0 + 1000), [], 'not older than their own instant');
+      const found = await store.endedSessions(T0 + 1001);
+      assertSame(
+        found.toSorted((one, other) => one.session.key.localeCompare(other.session.key)),
+        ended,
+      );
+      assert.equal((await store.endedSessions(T0 + 1001, 1)).length, 1);
+      for (const { session } of found) await store.removeSession(session.key, session.sandboxId, 'ended', T0 + 2000);
+      assert.deepEqual(await store.endedSessions(T0 + 1001), []);
+      assert.equal(await store.pruneSandboxes(T0 + 1001), 2, 'their sandboxes are no session’s any more');
+    },
+  },
+  {
     name: 'keeps apart keys that differ only in case, form or escaping',
     async run({ store }) {
       const keys = [

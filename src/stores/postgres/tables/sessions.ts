@@ -16,6 +16,8 @@ const SELECT = `${BOUND} where sessions.key = $1`;
 
 const LIST = `${BOUND} order by sessions.created_at desc limit $1`;
 
+const ENDED = `${BOUND} where sandboxes.state in ('destroyed', 'lost') and sandboxes.state_at < $1 limit $2`;
+
 // Without the sandbox: a join whose session is re-bound while it waits for the lock finds the old sandbox not matching
 // any more, and so no row at all.
 const LOCK = `select ${COLUMNS.join(', ')} from sublet.sessions where key = $1 for no key update`;
@@ -36,6 +38,10 @@ export async function selectSession(db: Db, key: SessionKey): Promise<BoundSessi
 
 export async function selectSessions(db: Db, limit: number): Promise<readonly BoundSession[]> {
   return (await db.rows(LIST, [toLimit(limit)])).map(toBoundSession);
+}
+
+export async function selectEndedSessions(db: Db, before: number, limit: number): Promise<readonly BoundSession[]> {
+  return (await db.rows(ENDED, [before, toLimit(limit)])).map(toBoundSession);
 }
 
 /** Locked until the transaction ends. */

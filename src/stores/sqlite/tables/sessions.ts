@@ -18,6 +18,8 @@ const SELECT = `${BOUND} where sessions.key = ?`;
 
 const LIST = `${BOUND} order by sessions.created_at desc limit ?`;
 
+const ENDED = `${BOUND} where sandboxes.state in ('destroyed', 'lost') and sandboxes.state_at < ? limit ?`;
+
 const INSERT = `insert into sessions
   (key, kind, profile, sandbox_id, network, private_reason, created_at, version) values (?, ?, ?, ?, ?, ?, ?, ?)`;
 
@@ -35,6 +37,13 @@ export function selectSessions(connection: Connection, limit: number): readonly 
   return connection
     .statement(LIST)
     .all(Math.min(limit, Number.MAX_SAFE_INTEGER))
+    .map((row) => toBoundSession(row));
+}
+
+export function selectEndedSessions(connection: Connection, before: number, limit: number): readonly BoundSession[] {
+  return connection
+    .statement(ENDED)
+    .all(before, Math.min(limit, Number.MAX_SAFE_INTEGER))
     .map((row) => toBoundSession(row));
 }
 
