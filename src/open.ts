@@ -134,8 +134,9 @@ export function automaticProvider(platform: NodeJS.Platform): string {
     `The embedded sandboxes are Linux namespaces, and this is ${PLATFORM_NAMES[platform] ?? platform}.`,
     {
       hint: [
-        'With Docker: docker run --rm -it --privileged -v sublet:/root/.sublet node:22 npx sublet run -- echo hello',
-        'Or name another provider with --sandbox or SUBLET_SANDBOX; sublet providers lists them, cloud services included.',
+        'Start Docker Desktop, Colima or Podman and use --sandbox docker (or SUBLET_SANDBOX=docker).',
+        'Or run all of it in Linux: docker run --rm -it --privileged -v sublet:/root/.sublet node:22 npx sublet run -- echo hello',
+        'Or name another provider with --sandbox; sublet providers lists them.',
       ].join('\n'),
     },
   );

@@ -1,0 +1,78 @@
+/** A machine that has no namespaces: what its user is told. The command line runs here and takes itself to be there. */
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SubletError } from '../../src/core/errors.ts';
+import { automaticProvider } from '../../src/open.ts';
+import { type CliResult, Installation, MAIN } from './installation.ts';
+
+const PLATFORMS = [
+  ['darwin', 'macOS'],
+  ['win32', 'Windows'],
+] as const;
+
+let sublet: Installation;
+
+beforeAll(async () => {
+  sublet = await Installation.create();
+});
+
+afterAll(() => sublet.remove());
+
+/** The native part of SQLite is this machine's, so it is loaded before the name changes. */
+const preloadFor = (platform: string): string => `
+const { DatabaseSync } = require('node:module').createRequire(${JSON.stringify(MAIN)})('@photostructure/sqlite');
+new DatabaseSync(':memory:').close();
+Object.defineProperty(process, 'platform', { value: '${platform}' });
+`;
+
+async function runOn(platform: string, args: readonly string[]): Promise<CliResult> {
+  const preload = path.join(sublet.files, `${platform}.cjs`);
+  await writeFile(preload, preloadFor(platform));
+  return sublet.run(args, { env: { NODE_OPTIONS: `--require=${preload}` } });
+}
+
+describe.each(PLATFORMS)('on %s', (platform, name) => {
+  it('a run without a named sandbox is refused with the way to Docker first', async () => {
+    const { status, stdout, stderr } = await runOn(platform, ['run', '--', 'echo', 'hello']);
+    expect([status === 0, stdout]).toEqual([false, '']);
+    expect(stderr).toContain('PROVIDER_UNUSABLE');
+    expect(stderr).toContain(`this is ${name}`);
+    expect(stderr.indexOf('--sandbox docker')).toBeGreaterThan(0);
+    expect(stderr).not.toMatch(/\n\s+at /u);
+  });
+
+  it('a session is refused the same way', async () => {
+    const { status, stderr } = await runOn(platform, ['run', '--thread', 'demo', '--', 'true']);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain('--sandbox docker');
+  });
+
+  it('naming the embedded provider says what it needs', async () => {
+    const { status, stderr } = await runOn(platform, ['run', '--sandbox', 'namespace', '--', 'true']);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain('Namespaces are a feature of Linux');
+    expect(stderr).toContain('--sandbox docker');
+  });
+
+  it('doctor says the same and what to do', async () => {
+    const { stdout } = await runOn(platform, ['doctor']);
+    expect(stdout).toContain('Namespaces are a feature of Linux');
+    expect(stdout).toContain('--sandbox docker');
+  });
+
+  it('what needs no sandbox works', async () => {
+    expect((await runOn(platform, ['ls'])).status).toBe(0);
+    expect((await runOn(platform, ['providers'])).stdout).toContain('namespace');
+  });
+
+  it('the library throws the same, with a hint that begins with Docker', () => {
+    const ask = (): string => automaticProvider(platform);
+    expect(ask).toThrow(name);
+    try {
+      ask();
+    } catch (error) {
+      expect(SubletError.is(error, 'PROVIDER_UNUSABLE') && error.hint?.split('\n')[0]).toContain('--sandbox docker');
+    }
+  });
+});
