@@ -217,6 +217,16 @@ describe('sandboxes', () => {
     expect((await manager.sandboxes.get(sandboxId)).state).toBe('running');
   });
 
+  it.each(['pause', 'stop'] as const)('are looked at again when the answer to a %s was lost', async (verb) => {
+    const { world, manager, clock } = await stage();
+    const { sandboxId } = await manager.session(KEY);
+    world.plan(verb, { type: 'lost-answer' });
+    await expect(manager.sandboxes[verb](sandboxId)).rejects.toMatchObject({ code: 'PROVIDER_UNAVAILABLE' });
+    const using = manager.session(KEY);
+    await clock.advance(10_000);
+    expect((await (await using).commands.run('echo hi')).stdout).toBe('hi\n');
+  });
+
   it('stay usable for someone who wakes them while they are being paused', async () => {
     const { world, clock, manager, another } = await stage();
     const { sandboxId } = await manager.session(KEY);

@@ -111,14 +111,16 @@ async function rest(
   await engine.register();
   const resting = await move(engine, record, { to, cause, from: [record.state], version: options.version });
   if (resting === undefined) return undefined;
+  const live = engine.lives.get(record.id);
   try {
     await callRest(engine, resting);
   } catch (error) {
+    // Only the answer may have failed: whoever uses it next looks first.
+    if (live !== undefined) live.isDoubted = true;
     const cause = `${to === 'paused' ? 'pause' : 'stop'} failed`;
     await move(engine, resting, { to: 'running', cause, from: [to] });
     throw error;
   }
-  const live = engine.lives.get(record.id);
   if (live !== undefined) live.isResting = true;
   return undoIfWanted(engine, resting);
 }
