@@ -5,8 +5,10 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { open, type Sublet } from 'sublet';
+import { openPostgresStore } from 'sublet/stores/postgres';
 import { openSqliteStore } from 'sublet/stores/sqlite';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createDatabase, type TestDatabase } from '../setup/postgres.ts';
 import { requirement } from '../setup/requirements.ts';
 
 const PROCESSES = 4;
@@ -18,14 +20,42 @@ interface Answer {
   readonly created: number;
 }
 
-describe.runIf(await requirement('namespace'))('first uses of one key', () => {
+const hasNamespaces = await requirement('namespace');
+
+describe.runIf(hasNamespaces)('first uses of one key, on SQLite', () => {
+  makeOneSandbox(
+    () => ({}),
+    (home) => openSqliteStore({ path: path.join(home, 'sublet.db') }),
+  );
+});
+
+describe.runIf(hasNamespaces && (await requirement('postgres')))('first uses of one key, on Postgres', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+  });
+
+  afterAll(() => database.drop());
+
+  makeOneSandbox(
+    () => ({ SUBLET_STORE: database.url }),
+    () => openPostgresStore({ url: database.url }),
+  );
+});
+
+/** `variables` tell a process which store to use; `openStore` opens the same. */
+function makeOneSandbox(
+  variables: () => Readonly<Record<string, string>>,
+  openStore: (home: string) => ReturnType<typeof openSqliteStore>,
+): void {
   let home = '';
   let sublet: Sublet;
   const children: ChildProcess[] = [];
 
   beforeEach(async () => {
     home = await mkdtemp(path.join(tmpdir(), 'sublet-scale-'));
-    sublet = await open({ home, handleSignals: false });
+    sublet = await open({ home, env: { ...process.env, ...variables() }, handleSignals: false });
   });
 
   afterEach(async () => {
@@ -36,7 +66,7 @@ describe.runIf(await requirement('namespace'))('first uses of one key', () => {
   });
 
   it(`make one sandbox for ${PROCESSES * CALLS} callers in ${PROCESSES} processes`, async () => {
-    const processes = await Promise.all(Array.from({ length: PROCESSES }, () => startProcess(home)));
+    const processes = await Promise.all(Array.from({ length: PROCESSES }, () => startProcess(home, variables())));
     children.push(...processes);
     const answers = await Promise.all(processes.map((child) => askAtOnce(child)));
 
@@ -44,18 +74,21 @@ describe.runIf(await requirement('namespace'))('first uses of one key', () => {
     expect(ids).toHaveLength(PROCESSES * CALLS);
     expect(new Set(ids).size).toBe(1);
     expect(answers.map(({ created }) => created).toSorted((a, b) => a - b)).toEqual([0, 0, 0, 1]);
-    expect(await rowsEverMade(home)).toEqual([ids[0]]);
+    const store = await openStore(home);
+    const everMade = await store.findSandboxes({});
+    await store.close();
+    expect(everMade.map(({ id }) => id)).toEqual([ids[0]]);
     expect(await namesAtProvider(home)).toHaveLength(1);
 
     await sublet.sandboxes.destroy(ids[0]!);
     expect(await sublet.sandboxes.list()).toEqual([]);
     expect(await namesAtProvider(home)).toEqual([]);
   });
-});
+}
 
-async function startProcess(home: string): Promise<ChildProcess> {
+async function startProcess(home: string, variables: Readonly<Record<string, string>>): Promise<ChildProcess> {
   const child = fork(FIXTURE, ['first', String(CALLS)], {
-    env: { PATH: process.env['PATH'], HOME: home, SUBLET_HOME: home },
+    env: { PATH: process.env['PATH'], HOME: home, SUBLET_HOME: home, ...variables },
     execArgv: ['--import', 'tsx'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
@@ -77,16 +110,6 @@ function nextMessage(child: ChildProcess): Promise<unknown> {
     child.once('message', resolve);
     child.once('exit', (code) => reject(new Error(`ended with status ${code}`)));
   });
-}
-
-/** Destroyed ones included. */
-async function rowsEverMade(home: string): Promise<readonly string[]> {
-  const store = await openSqliteStore({ path: path.join(home, 'sublet.db') });
-  try {
-    return (await store.findSandboxes({})).map((record) => record.id);
-  } finally {
-    await store.close();
-  }
 }
 
 /** What the provider has on disk. */

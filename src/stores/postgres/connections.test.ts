@@ -2,9 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createDatabase, type TestDatabase } from '../../../test/setup/postgres.ts';
 import { requirement } from '../../../test/setup/requirements.ts';
 import { TcpProxy, type Verdict } from '../../../test/setup/tcp-proxy.ts';
+import { systemClock } from '../../core/system-clock.ts';
 import type { Store } from '../../store/store.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { moveTo, sandboxIn, sandboxRow, sessionRow, T0 } from '../../testing/store-contract/rows.ts';
+import { Connections } from './connections.ts';
+import { loadConnect } from './driver.ts';
+import { Pool } from './pool.ts';
 import { openPostgresStore, type PostgresStoreOptions } from './index.ts';
 
 const COMMIT = Buffer.from('commit\0');
@@ -131,22 +135,24 @@ describe.runIf(await requirement('postgres'))('a Postgres store whose connection
   it('loses no change when its sessions are ended at the server, again and again', async () => {
     const store = await open();
     const { id } = await sandboxIn(store, 'running');
-    let isDone = false;
+    let done = 0;
     const work = Promise.all(
       Array.from({ length: 25 }, async (_, index) => {
         await store.addToCounters([{ kind: 'app', name: 'created', value: 1 }]);
         await store.touch([{ sandboxId: id, lastActiveAt: T0 + index, dueAt: undefined }]);
         await store.appendEvents([{ at: T0, type: 'health.failed', cause: String(index) }]);
+        done += 1;
       }),
-    ).finally(() => (isDone = true));
+    );
     let ended = 0;
-    while (!isDone || ended === 0) {
+    // Each time when some more is done, so that a slow machine gets there too.
+    for (let next = 0; next < 25; next = done + 2) {
       const rows = await database.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid() and application_name = 'sublet'`,
       );
       ended += rows.length;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      while (done < Math.min(next + 1, 25)) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     await work;
     expect(ended).toBeGreaterThan(0);
@@ -155,6 +161,24 @@ describe.runIf(await requirement('postgres'))('a Postgres store whose connection
     expect(causes.map((event) => Number(event.cause)).toSorted((a, b) => a - b)).toEqual(
       Array.from({ length: 25 }, (_, index) => index),
     );
+  });
+
+  it('has the server end a transaction whose process stands still, and one that waits too long', async () => {
+    const connect = await loadConnect({ url: database.url, connectTimeoutMs: 5000, queryTimeoutMs: 5000 });
+    await (await open()).installation();
+    const connections = new Connections('here', new Pool(connect), 1, systemClock);
+    const limits = await connections.transaction((db) =>
+      db.rows(`select name, setting::integer from pg_settings where setting <> '0' and name in
+        ('idle_in_transaction_session_timeout', 'lock_timeout', 'statement_timeout') order by name`),
+    );
+    const after = await connections.read((db) => db.rows(`select current_setting('lock_timeout')`));
+    await connections.close();
+    expect(limits).toEqual([
+      ['idle_in_transaction_session_timeout', 10_000],
+      ['lock_timeout', 3000],
+      ['statement_timeout', 10_000],
+    ]);
+    expect(after).toEqual([['0']]);
   });
 
   it('forgets the marks of commits that nobody asks about any more', async () => {

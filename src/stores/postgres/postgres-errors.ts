@@ -32,11 +32,6 @@ export function isStarting(cause: unknown): boolean {
   return sqlState(cause) === '57P03';
 }
 
-/** True when the row is already there. */
-export function isDuplicate(cause: unknown): boolean {
-  return sqlState(cause) === '23505';
-}
-
 interface Meaning {
   readonly code: ErrorCode;
   readonly what: string;
