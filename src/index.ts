@@ -3,8 +3,15 @@ export type {
   AgentHandle,
   CodeLanguage,
   EphemeralRunOptions,
+  HeldLease,
   KindMetrics,
+  Lease,
+  LeaseOptions,
+  LeaseTerms,
   ManagerMetrics,
+  ReapOptions,
+  ReapReport,
+  ReapVerdict,
   SandboxFilter,
   SandboxInfo,
   SandboxOptions,
@@ -44,8 +51,10 @@ export type { NetworkLevel } from './core/network.ts';
 export { NETWORK_LEVELS } from './core/network.ts';
 export type { ExitAction, IdleAction, LifecyclePolicy, LostAction } from './core/policy.ts';
 export { DEFAULT_POLICY, defaultPolicy } from './core/policy.ts';
+export type { RecoveryAction } from './core/recovery.ts';
 export type { SandboxKind, SessionKey, SessionKeyInput, SessionKeyParts } from './core/session-key.ts';
 export { formatSessionKey, parseSessionKey, SANDBOX_KINDS, sessionKey } from './core/session-key.ts';
+export type { SnapshotInfo } from './core/snapshots.ts';
 export type { Labels, Limits, Mount, SandboxMetrics } from './core/spec.ts';
 export type { SandboxState } from './core/states.ts';
 export { SANDBOX_STATES } from './core/states.ts';

@@ -8,6 +8,7 @@ import type { SandboxOptions, Sublet } from './core/api.ts';
 import type { Clock } from './core/clock.ts';
 import { systemClock } from './core/system-clock.ts';
 import { SubletError, toSubletError } from './core/errors.ts';
+import type { SnapshotArchive } from './core/snapshots.ts';
 import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
 import type { Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
@@ -56,6 +57,7 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
       resolve: (wanted, facts) => resolve(installation, wanted, facts),
       provider,
       isRunning,
+      snapshots: () => openSnapshots(config),
       identity,
     },
     {
@@ -182,6 +184,10 @@ async function isMissing(path: string): Promise<boolean> {
     () => false,
     (cause: NodeJS.ErrnoException) => cause.code === 'ENOENT',
   );
+}
+
+async function openSnapshots(config: Config): Promise<SnapshotArchive> {
+  return (await import('./config/snapshot-files.ts')).createSnapshotFiles(config.home.snapshotsDir);
 }
 
 async function resolve(

@@ -9,6 +9,7 @@ export interface HomePaths {
   readonly profilesDir: string;
   readonly configEnv: string;
   readonly database: string;
+  readonly snapshotsDir: string;
   providerStateDir(providerId: string): string;
 }
 
@@ -22,6 +23,7 @@ export function homePaths(env: Environment = process.env): HomePaths {
     profilesDir: join(home, 'sandboxes'),
     configEnv: join(home, 'config.env'),
     database: join(home, 'sublet.db'),
+    snapshotsDir: join(home, 'snapshots'),
     providerStateDir: (providerId) => join(home, 'providers', providerId),
   };
 }

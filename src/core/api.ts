@@ -7,6 +7,7 @@ import type { NetworkLevel } from './network.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { Verdict } from './recovery.ts';
 import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
+import type { SnapshotInfo } from './snapshots.ts';
 import type { Limits, Mount, SandboxMetrics } from './spec.ts';
 import type { SandboxState } from './states.ts';
 
@@ -91,6 +92,14 @@ export interface Shell extends AsyncDisposable {
 /** What the caller must know about a session besides its sandbox: typed, so that an agent can be told. */
 export type SessionNotice =
   | { readonly type: 'replaced'; readonly at: number; readonly lostSandboxId: SandboxId; readonly message: string }
+  /** It was lost, and its working directory is as it was at `snapshotAt`. */
+  | {
+      readonly type: 'restored';
+      readonly at: number;
+      readonly lostSandboxId: SandboxId;
+      readonly snapshotAt: number;
+      readonly message: string;
+    }
   /** It was found without processes: files are kept, what ran is gone. */
   | { readonly type: 'restarted'; readonly at: number; readonly message: string }
   | { readonly type: 'network-tightened'; readonly at: number; readonly level: NetworkLevel; readonly message: string };
@@ -111,6 +120,8 @@ export interface Session extends AgentHandle, AsyncDisposable {
   markPrivate(reason: string): Promise<void>;
   /** Tightens to `level`; a weaker level than the present one is refused. */
   setNetwork(level: NetworkLevel, reason: string): Promise<void>;
+  /** Keeps a copy of the working directory, from which `onLost: restore` makes it again. */
+  snapshot(): Promise<SnapshotInfo>;
   release(): Promise<void>;
 }
 
@@ -158,6 +169,8 @@ export interface Sandboxes {
   resume(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
   stop(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
   destroy(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
+  /** Of a session's sandbox: see `Session.snapshot`. */
+  snapshot(idOrPrefix: string, cause?: string): Promise<SnapshotInfo>;
   metrics(idOrPrefix: string): Promise<SandboxMetrics>;
 }
 

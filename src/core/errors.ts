@@ -73,6 +73,12 @@ export const ERROR_CODES = {
   STORE_CORRUPT: { status: 500, exit: 74, retryable: false, title: 'The store is damaged.' },
   STORE_TOO_NEW: { status: 500, exit: 78, retryable: false, title: 'The store was written by a newer version.' },
   STORE_FAILED: { status: 500, exit: 74, retryable: false, title: 'The store could not be read or written.' },
+  SNAPSHOT_UNREADABLE: {
+    status: 410,
+    exit: 74,
+    retryable: false,
+    title: 'The snapshot is gone or damaged.',
+  },
   CLOSED: { status: 410, exit: 70, retryable: false, title: 'The handle or the manager is closed.' },
   ABORTED: { status: 499, exit: 130, retryable: false, title: 'The caller gave up.' },
   INTERNAL: { status: 500, exit: 70, retryable: false, title: 'A fault in Sublet.' },

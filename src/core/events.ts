@@ -15,6 +15,8 @@ export const EVENT_TYPES = [
   'session.created',
   'session.replaced',
   'session.removed',
+  'session.restored',
+  'snapshot.taken',
   'network.tightened',
   'health.failed',
   'lease.acquired',

@@ -12,6 +12,7 @@ import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
 import { markLost } from './mark-lost.ts';
 import { readySandbox } from './ready-sandbox.ts';
 import { recreateTighter } from './recreate-tighter.ts';
+import { restoring } from './snapshots.ts';
 import {
   assertSameSandbox,
   envFor,
@@ -158,7 +159,7 @@ async function reuse(engine: Engine, request: SessionRequest, bound: BoundSessio
 /**
  * A loss is told exactly once. With `onLost: fail` the call that meets it rejects with SANDBOX_LOST and the remains are
  * destroyed; the next call for the key makes a fresh sandbox and says so in a notice. The key keeps its network level
- * throughout. `restore` has no snapshots to restore from yet: it behaves as `recreate`, and the notice says so.
+ * throughout. `restore` without a snapshot behaves as `recreate`, and the notice says so.
  */
 async function handleLoss(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
   const { sandbox } = bound;
@@ -175,8 +176,9 @@ async function handleLoss(engine: Engine, request: SessionRequest, bound: BoundS
       },
     );
   }
-  const restore = sandbox.policy.onLost === 'restore' ? ' and there is no snapshot to restore' : '';
-  return replace(engine, request, bound, `was lost by provider "${sandbox.provider}"${restore}`);
+  const isBare = sandbox.policy.onLost === 'restore' && bound.session.snapshot === undefined;
+  const bare = isBare ? ' and there is no snapshot to restore' : '';
+  return replace(engine, request, { ...bound, sandbox: lost }, `was lost by provider "${sandbox.provider}"${bare}`);
 }
 
 /** `what` became of the old one, for the notice; undefined when nobody ever used it. */
@@ -191,6 +193,7 @@ async function replace(
   const wanted = await wantedAgain(engine, request.options, bound);
   const cause = what === undefined ? `${old.id} was not ready in time` : `${old.id} ${what}`;
   const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause });
+  const restore = await restoring(engine, bound);
   let session = bound.session;
   const live = await makeSandbox(
     engine,
@@ -205,8 +208,10 @@ async function replace(
       return replaced.bound.sandbox;
     },
     signal,
+    restore?.fill,
   );
   if (live === undefined) return undefined;
+  if (restore !== undefined) return { session, live, created: true, notices: [restore.notice()] };
   const notices = what === undefined ? [] : [replacedNotice(old, live.id, engine.now(), what)];
   return { session, live, created: true, notices };
 }

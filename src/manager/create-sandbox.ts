@@ -11,6 +11,13 @@ import { describe } from './engine.ts';
 import { LiveSandbox } from './live-sandbox.ts';
 import type { SandboxPlan } from './plan-sandbox.ts';
 
+/** Puts into a new sandbox what is to be there before anybody uses it. */
+export type FillSandbox = (
+  handle: SandboxHandle,
+  intent: SandboxRecord,
+  signal: AbortSignal | undefined,
+) => Promise<void>;
+
 /**
  * `intent` is the committed row of `plan`. Rejects with CREATE_TIMEOUT after the policy's `timeoutSeconds`, ABORTED or
  * CLOSED when the signal or the manager says so, the provider's error otherwise; each time the provider's copy is looked
@@ -22,6 +29,7 @@ export async function createSandbox(
   plan: SandboxPlan,
   intent: SandboxRecord,
   signal: AbortSignal | undefined,
+  fill?: FillSandbox,
 ): Promise<LiveSandbox> {
   let making: Promise<SandboxHandle> | undefined;
   engine.making.add(intent.id);
@@ -38,6 +46,7 @@ export async function createSandbox(
       return making;
     });
     if (violates(handle.network, intent.network)) throw networkError(intent, handle);
+    await fill?.(handle, intent, signal);
     const live = await markRunning(engine, intent, handle, plan);
     engine.making.delete(intent.id);
     return live;

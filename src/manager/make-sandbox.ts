@@ -6,6 +6,7 @@ import type { SandboxProvider } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import type { NewSandbox } from '../store/store.ts';
 import { checkCapabilities } from './check-capabilities.ts';
+import type { FillSandbox } from './create-sandbox.ts';
 import { createSandbox } from './create-sandbox.ts';
 import type { Engine } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
@@ -53,8 +54,9 @@ export async function makeSandbox(
   prepared: PreparedSandbox,
   commit: (row: NewSandbox) => Promise<SandboxRecord | undefined>,
   signal: AbortSignal | undefined,
+  fill?: FillSandbox,
 ): Promise<LiveSandbox | undefined> {
   const intent = await commit(prepared.plan.row);
   if (intent === undefined) return undefined;
-  return createSandbox(engine, prepared.provider, prepared.plan, intent, signal);
+  return createSandbox(engine, prepared.provider, prepared.plan, intent, signal, fill);
 }

@@ -3,6 +3,7 @@ import type { SandboxOptions } from '../core/api.ts';
 import type { Clock } from '../core/clock.ts';
 import type { OwnerId } from '../core/ids.ts';
 import type { SandboxKind } from '../core/session-key.ts';
+import type { SnapshotArchive } from '../core/snapshots.ts';
 import type { ResolvedSandbox } from '../core/spec.ts';
 import type { SandboxProvider } from '../provider/provider.ts';
 import type { OwnerRecord } from '../store/records.ts';
@@ -24,5 +25,7 @@ export interface ManagerPorts {
   isRunning(process: { readonly pid: number; readonly pidStartedAt: number }): Promise<boolean | undefined>;
   /** Starts the process that sees to what this one leaves if it dies. Once, however often it is called. */
   watch?(ownerId: OwnerId): void;
+  /** Where copies of working directories are kept; absent where they are not. */
+  snapshots?(): Promise<SnapshotArchive>;
   readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;
 }

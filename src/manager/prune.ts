@@ -1,5 +1,6 @@
-/** Forgets what nobody will ask for any more: old events, sandboxes that ended, and sessions that ended with theirs. */
+/** Forgets what nobody will ask for any more: old events, sandboxes that ended, sessions that ended with theirs, and their snapshots. */
 import type { Engine } from './engine.ts';
+import { pruneSnapshots } from './snapshots.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const KEEP_EVENTS = 10_000;
@@ -14,6 +15,7 @@ export async function prune(engine: Engine): Promise<void> {
   await removeEndedSessions(engine, now - KEEP_SESSION_MS);
   await store.pruneSandboxes(now - KEEP_SANDBOX_MS);
   await store.pruneEvents(KEEP_EVENTS);
+  await pruneSnapshots(engine);
 }
 
 /** One whose key was bound anew meanwhile stays. */

@@ -1,6 +1,7 @@
 /** Management of sandboxes by id. */
 import type { AgentHandle, SandboxFilter, SandboxInfo, Sandboxes } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
+import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { SandboxMetrics } from '../core/spec.ts';
 import { LIVE_STATES } from '../core/states.ts';
 import type { SandboxRecord } from '../store/records.ts';
@@ -13,6 +14,7 @@ import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import { openSandbox } from './open-sandbox.ts';
 import { callProvider } from './provider-call.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
+import { takeSnapshot } from './snapshots.ts';
 import { toSandboxInfo } from './to-sandbox-info.ts';
 
 const BY_HAND = 'asked by hand';
@@ -63,6 +65,12 @@ export class SandboxManagement implements Sandboxes {
 
   destroy(idOrPrefix: string, cause: string = BY_HAND): Promise<SandboxInfo> {
     return this.#change(idOrPrefix, (record) => destroySandbox(this.#engine, record, cause));
+  }
+
+  async snapshot(idOrPrefix: string, cause: string = BY_HAND): Promise<SnapshotInfo> {
+    const engine = this.#engine;
+    engine.assertOpen();
+    return takeSnapshot(engine, await openSandbox(engine, await this.#find(idOrPrefix), 'for a snapshot'), cause);
   }
 
   async metrics(idOrPrefix: string): Promise<SandboxMetrics> {

@@ -6,12 +6,14 @@ import type { Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
+import type { SnapshotInfo } from '../core/snapshots.ts';
 import { createAgentHandle } from './agent-handle.ts';
 import type { Engine } from './engine.ts';
 import type { KeptLease } from './kept-lease.ts';
 import { takeLease } from './kept-lease.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { SandboxHolder } from './sandbox-holder.ts';
+import { takeSnapshot } from './snapshots.ts';
 
 /** What all handles on one key's sandbox in this process share. */
 export interface Binding {
@@ -109,6 +111,11 @@ export class SessionHandle implements Session {
     if (this.#lease === undefined || this.#lease.sandboxId === this.sandboxId) return;
     await this.#lease.release('its sandbox was replaced');
     await this.hold(this.#terms);
+  }
+
+  async snapshot(): Promise<SnapshotInfo> {
+    this.#assertHeld();
+    return takeSnapshot(this.#engine, await this.#binding.holder.awake(this.#lease), 'asked by the session');
   }
 
   release(): Promise<void> {

@@ -8,7 +8,7 @@ import type { SandboxState } from '../core/states.ts';
 import { canMove } from '../core/states.ts';
 import type { LeaseWish } from './leases.ts';
 import type { BoundSession, LeaseRecord, SandboxRecord, SessionRecord } from './records.ts';
-import type { Activity, Move, NewSandbox, NewSession, SandboxPatch } from './store.ts';
+import type { Activity, Move, NewSandbox, NewSession, SandboxPatch, TakenSnapshot } from './store.ts';
 
 /** In other states `dueAt` is when others may take over, which activity must not move. */
 const RESTING_STATES: readonly SandboxState[] = ['running', 'paused', 'stopped'];
@@ -30,7 +30,7 @@ export function newSandbox(sandbox: NewSandbox): SandboxRecord {
 /** The key's first binding. The sandbox is at least as tight as the session asks. */
 export function newBinding(session: NewSession, sandbox: NewSandbox): BoundSession {
   return {
-    session: { ...session, sandboxId: sandbox.id, version: 1 },
+    session: { ...session, sandboxId: sandbox.id, snapshot: undefined, version: 1 },
     sandbox: newSandbox({
       ...sandbox,
       sessionKey: session.key,
@@ -99,6 +99,12 @@ export function tightenedBinding(bound: BoundSession, level: NetworkLevel, reaso
       : session,
     sandbox: sandboxMoves ? { ...sandbox, network: sandboxLevel, version: sandbox.version + 1 } : sandbox,
   };
+}
+
+/** The session with the copy of its working directory, or undefined when it is bound to another sandbox. */
+export function snapshottedSession(session: SessionRecord, taken: TakenSnapshot): SessionRecord | undefined {
+  if (session.sandboxId !== taken.sandboxId) return undefined;
+  return { ...session, snapshot: taken.snapshot, version: session.version + 1 };
 }
 
 /** The row with the lease, or undefined when it cannot be had now. */
@@ -186,6 +192,11 @@ export function tightenedEvent(before: BoundSession, after: BoundSession, reason
     cause: reason,
     details: { from: before.session.network, to: after.session.network },
   };
+}
+
+export function snapshotEvent({ key }: SessionRecord, { sandboxId, snapshot, cause }: TakenSnapshot): NewEvent {
+  const { id, at, bytes } = snapshot;
+  return { at, type: 'snapshot.taken', sandboxId, sessionKey: key, cause, details: { id, bytes } };
 }
 
 export function removedEvent(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): NewEvent {

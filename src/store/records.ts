@@ -3,6 +3,7 @@ import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { LifecyclePolicy } from '../core/policy.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
+import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { Limits, Mount } from '../core/spec.ts';
 import type { SandboxState } from '../core/states.ts';
 
@@ -79,6 +80,8 @@ export interface SessionRecord {
   /** The ratchet: never weaker again, whatever sandbox the key has. */
   readonly network: NetworkLevel;
   readonly privateReason: string | undefined;
+  /** The last copy of its working directory. */
+  readonly snapshot: SnapshotInfo | undefined;
   readonly createdAt: number;
   readonly version: number;
 }

@@ -6,6 +6,7 @@ import type { EventFilter, NewEvent, SubletEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
+import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { SandboxState } from '../core/states.ts';
 import type { Leases } from './leases.ts';
 import type { Ledger } from './ledger.ts';
@@ -18,7 +19,7 @@ export type NewSandbox = Omit<
   SandboxRecord,
   'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt' | 'lease' | 'fence'
 >;
-export type NewSession = Omit<SessionRecord, 'version' | 'sandboxId'>;
+export type NewSession = Omit<SessionRecord, 'version' | 'sandboxId' | 'snapshot'>;
 
 export type SandboxPatch = Partial<
   Pick<
@@ -67,6 +68,23 @@ export interface CounterRow {
   readonly kind: SandboxKind;
   readonly name: Counter;
   readonly value: number;
+}
+
+export interface Claimed {
+  readonly won: boolean;
+  readonly bound: BoundSession;
+}
+
+export interface Replaced {
+  readonly won: boolean;
+  /** undefined when the key has no session. */
+  readonly bound: BoundSession | undefined;
+}
+
+export interface TakenSnapshot {
+  readonly sandboxId: SandboxId;
+  readonly snapshot: SnapshotInfo;
+  readonly cause: string;
 }
 
 export interface Store {
@@ -121,21 +139,16 @@ export interface Store {
    * however many ask at once from however many processes. The sandbox gets the key, and a network at least as tight as
    * the session's. Appends `sandbox.creating` and `session.created`. A key with a NUL character → USAGE, here and below.
    */
-  claimSession(
-    session: NewSession,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession }>;
+  claimSession(session: NewSession, sandbox: NewSandbox): Promise<Claimed>;
   /**
    * As `claimSession`, replacing exactly `expected`; the loser gets what the winner bound. The session takes the new
    * sandbox's profile and keeps its ratchet. Appends `sandbox.creating` and `session.replaced`.
    */
-  replaceSandbox(
-    key: SessionKey,
-    expected: SandboxId,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }>;
+  replaceSandbox(key: SessionKey, expected: SandboxId, sandbox: NewSandbox): Promise<Replaced>;
   /** The ratchet, for the session and its sandbox: a weaker level changes nothing. Appends `network.tightened` when it moved. */
   tightenSession(key: SessionKey, level: NetworkLevel, reason: string, at: number): Promise<BoundSession | undefined>;
+  /** Only while it is bound to this sandbox; undefined otherwise. Appends `snapshot.taken`. */
+  keepSnapshot(key: SessionKey, taken: TakenSnapshot): Promise<SessionRecord | undefined>;
   /** Only while it is bound to this sandbox. Appends `session.removed`. */
   removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean>;
 

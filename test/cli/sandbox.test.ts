@@ -1,5 +1,5 @@
 /** Every command that uses a sandbox, on real namespaces. */
-import { mkdir, readFile, readlink, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, readlink, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requirement } from '../setup/requirements.ts';
@@ -168,6 +168,15 @@ describe.runIf(hasNamespaces)('a sandbox by id', () => {
     expect(await state()).toBe('paused');
     expect(await sublet.json(['stop', '--json', id])).toMatchObject([{ id, state: 'stopped' }]);
     expect(await sublet.output(['exec', id, '--', 'cat', 'kept'])).toBe('kept');
+  });
+
+  it('is copied by a snapshot that only its owner can read', async () => {
+    const [snapshot] = await sublet.json<{ id: string; bytes: number }>(['snapshot', '--json', id]);
+    expect(snapshot?.bytes).toBeGreaterThan(0);
+    expect(await sublet.output(['snapshot', id])).toMatch(/^\d+T\d+Z-[0-9a-f]{8} {2}\d+(\.\d)?KiB$/);
+    const names = await readdir(path.join(sublet.home, 'snapshots'), { recursive: true });
+    expect(names.filter((name) => name.endsWith('.tar'))).toHaveLength(2);
+    expect(await sublet.output(['events', id])).toMatch(/snapshot\.taken .* asked by the CLI/);
   });
 
   it('is described in words and as JSON', async () => {

@@ -15,6 +15,8 @@ import {
   removedEvent,
   replacedBinding,
   replacedEvent,
+  snapshotEvent,
+  snapshottedSession,
   tightenedBinding,
   tightenedEvent,
   touchedSandbox,
@@ -23,13 +25,16 @@ import type { BoundSession, OwnerRecord, SandboxRecord, SessionRecord } from '..
 import { checkKey, duplicateSandbox, storeClosed } from '../../store/refusals.ts';
 import type {
   Activity,
+  Claimed,
   CounterRow,
   Move,
   NewSandbox,
   NewSession,
+  Replaced,
   SandboxPatch,
   SandboxQuery,
   Store,
+  TakenSnapshot,
 } from '../../store/store.ts';
 import { DEFAULT_LIMIT } from '../../store/store.ts';
 import type { Leases } from '../../store/leases.ts';
@@ -39,7 +44,7 @@ import { memoryLeases } from './memory-leases.ts';
 import { memoryLedger } from './memory-ledger.ts';
 import type { Tables } from './tables.ts';
 import { emptyTables } from './tables.ts';
-import { countByKind, inOrder, matches, newestFirst } from './select.ts';
+import { countByKind, inOrder, isAsked, matches, newestFirst } from './select.ts';
 
 export function createMemoryStore(): MemoryStore {
   return new MemoryStore(emptyTables());
@@ -161,10 +166,7 @@ export class MemoryStore implements Store {
     return (await this.listSessions(Infinity)).filter(({ sandbox }) => hasEnded(sandbox, before)).slice(0, limit);
   }
 
-  async claimSession(
-    session: NewSession,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession }> {
+  async claimSession(session: NewSession, sandbox: NewSandbox): Promise<Claimed> {
     checkKey(session.key);
     const present = this.#bound(this.#open().sessions.get(session.key));
     if (present !== undefined) return { won: false, bound: present };
@@ -172,11 +174,7 @@ export class MemoryStore implements Store {
     return { won: true, bound: this.#bind(bound, boundEvent(bound)) };
   }
 
-  async replaceSandbox(
-    key: SessionKey,
-    expected: SandboxId,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }> {
+  async replaceSandbox(key: SessionKey, expected: SandboxId, sandbox: NewSandbox): Promise<Replaced> {
     checkKey(key);
     const session = this.#open().sessions.get(key);
     if (session?.sandboxId !== expected) return { won: false, bound: this.#bound(session) };
@@ -198,6 +196,15 @@ export class MemoryStore implements Store {
     return { session: this.#keepSession(after.session), sandbox: this.#keep(after.sandbox) };
   }
 
+  async keepSnapshot(key: SessionKey, taken: TakenSnapshot): Promise<SessionRecord | undefined> {
+    checkKey(key);
+    const before = this.#open().sessions.get(key);
+    const after = before && snapshottedSession(before, taken);
+    if (after === undefined) return undefined;
+    this.#append(snapshotEvent(after, taken));
+    return this.#keepSession(after);
+  }
+
   async removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean> {
     checkKey(key);
     const { sessions } = this.#open();
@@ -213,12 +220,7 @@ export class MemoryStore implements Store {
   }
 
   async listEvents(filter: EventFilter): Promise<readonly SubletEvent[]> {
-    const events = this.#open().events.filter(
-      (event) =>
-        (filter.sandboxId === undefined || event.sandboxId === filter.sandboxId) &&
-        (filter.sessionKey === undefined || event.sessionKey === filter.sessionKey) &&
-        event.seq > (filter.after ?? 0),
-    );
+    const events = this.#open().events.filter((event) => isAsked(event, filter));
     return (filter.descending === true ? events.toReversed() : events).slice(0, filter.limit ?? DEFAULT_LIMIT);
   }
 

@@ -1,4 +1,5 @@
 /** Queries over rows in memory. */
+import type { EventFilter, SubletEvent } from '../../core/events.ts';
 import type { SandboxKind } from '../../core/session-key.ts';
 import type { SandboxRecord } from '../../store/records.ts';
 import type { SandboxQuery } from '../../store/store.ts';
@@ -14,6 +15,14 @@ export function matches(sandbox: SandboxRecord, query: SandboxQuery): boolean {
     (query.idPrefix === undefined || sandbox.id.startsWith(query.idPrefix)) &&
     (query.ephemeral === undefined || query.ephemeral === sandbox.ephemeral) &&
     (query.dueBy === undefined || (sandbox.dueAt !== undefined && sandbox.dueAt <= query.dueBy))
+  );
+}
+
+export function isAsked(event: SubletEvent, filter: EventFilter): boolean {
+  return (
+    (filter.sandboxId === undefined || event.sandboxId === filter.sandboxId) &&
+    (filter.sessionKey === undefined || event.sessionKey === filter.sessionKey) &&
+    event.seq > (filter.after ?? 0)
   );
 }
 

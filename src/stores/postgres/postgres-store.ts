@@ -14,23 +14,28 @@ import {
   removedEvent,
   replacedBinding,
   replacedEvent,
+  snapshotEvent,
+  snapshottedSession,
   tightenedBinding,
   tightenedEvent,
   touchedSandbox,
 } from '../../store/changes.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { Ledger } from '../../store/ledger.ts';
-import type { BoundSession, OwnerRecord, SandboxRecord } from '../../store/records.ts';
+import type { BoundSession, OwnerRecord, SandboxRecord, SessionRecord } from '../../store/records.ts';
 import { checkKey } from '../../store/refusals.ts';
 import type {
   Activity,
+  Claimed,
   CounterRow,
   Move,
   NewSandbox,
   NewSession,
+  Replaced,
   SandboxPatch,
   SandboxQuery,
   Store,
+  TakenSnapshot,
 } from '../../store/store.ts';
 import { DEFAULT_LIMIT } from '../../store/store.ts';
 import type { Connections } from './connections.ts';
@@ -177,10 +182,7 @@ export class PostgresStore implements Store {
     return this.#connections.read((db) => selectEndedSessions(db, before, limit));
   }
 
-  async claimSession(
-    session: NewSession,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession }> {
+  async claimSession(session: NewSession, sandbox: NewSandbox): Promise<Claimed> {
     // Again when the binding that was in the way has been removed before it could be read.
     for (;;) {
       const present = await this.getSession(session.key);
@@ -190,11 +192,7 @@ export class PostgresStore implements Store {
     }
   }
 
-  replaceSandbox(
-    key: SessionKey,
-    expected: SandboxId,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }> {
+  replaceSandbox(key: SessionKey, expected: SandboxId, sandbox: NewSandbox): Promise<Replaced> {
     return this.#connections.transaction(async (db) => {
       checkKey(key);
       const session = await lockSession(db, key);
@@ -219,6 +217,18 @@ export class PostgresStore implements Store {
       await updateSession(db, after.session);
       if (after.sandbox !== before.sandbox) await updateSandbox(db, before.sandbox, after.sandbox);
       await insertEvents(db, [tightenedEvent(before, after, reason, at)]);
+      return after;
+    });
+  }
+
+  keepSnapshot(key: SessionKey, taken: TakenSnapshot): Promise<SessionRecord | undefined> {
+    return this.#connections.transaction(async (db) => {
+      checkKey(key);
+      const before = await lockSession(db, key);
+      const after = before && snapshottedSession(before, taken);
+      if (after === undefined) return undefined;
+      await updateSession(db, after);
+      await insertEvents(db, [snapshotEvent(after, taken)]);
       return after;
     });
   }

@@ -5,9 +5,10 @@ import { pendingMigrations } from '../../store/migrations.ts';
 import type { Connections } from './connections.ts';
 import type { Db } from './driver.ts';
 import { firstFloor } from './migrations/0001-first-floor.ts';
+import { snapshots } from './migrations/0002-snapshots.ts';
 import { strangeStore } from './postgres-errors.ts';
 
-const MIGRATIONS: readonly Migration[] = [firstFloor];
+const MIGRATIONS: readonly Migration[] = [firstFloor, snapshots];
 
 /** Whose migration this is, among all users of advisory locks in the database. "Subl" in ASCII. */
 const MIGRATION_LOCK = 0x5375626c;

@@ -5,9 +5,10 @@ import { pendingMigrations } from '../../store/migrations.ts';
 import type { Connection } from './connection.ts';
 import { firstFloor } from './migrations/0001-first-floor.ts';
 import { nothingLeaks } from './migrations/0002-nothing-leaks.ts';
+import { snapshots } from './migrations/0003-snapshots.ts';
 import { corruptStore } from './sqlite-errors.ts';
 
-const MIGRATIONS: readonly Migration[] = [firstFloor, nothingLeaks];
+const MIGRATIONS: readonly Migration[] = [firstFloor, nothingLeaks, snapshots];
 
 /** Written into the file's header: tells our store from another program's database. "Subl" in ASCII. */
 const APPLICATION_ID = 0x5375626c;

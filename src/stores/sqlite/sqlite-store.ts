@@ -19,22 +19,26 @@ import {
   tightenedEvent,
   touchedSandbox,
 } from '../../store/changes.ts';
-import type { BoundSession, OwnerRecord, SandboxRecord } from '../../store/records.ts';
+import type { BoundSession, OwnerRecord, SandboxRecord, SessionRecord } from '../../store/records.ts';
 import { checkKey } from '../../store/refusals.ts';
 import type {
   Activity,
+  Claimed,
   CounterRow,
   Move,
   NewSandbox,
   NewSession,
+  Replaced,
   SandboxPatch,
   SandboxQuery,
   Store,
+  TakenSnapshot,
 } from '../../store/store.ts';
 import { DEFAULT_LIMIT } from '../../store/store.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { Ledger } from '../../store/ledger.ts';
 import type { Connection } from './connection.ts';
+import { keepSnapshot } from './keep-snapshot.ts';
 import { SessionCache } from './session-cache.ts';
 import { changeSandbox, sqliteLeases } from './sqlite-leases.ts';
 import { sqliteLedger } from './sqlite-ledger.ts';
@@ -185,12 +189,9 @@ export class SqliteStore implements Store {
     return db.run(() => selectEndedSessions(db, before, limit));
   }
 
-  claimSession(
-    session: NewSession,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession }> {
+  claimSession(session: NewSession, sandbox: NewSandbox): Promise<Claimed> {
     const db = this.#connection;
-    const claim = (): { readonly won: boolean; readonly bound: BoundSession } => {
+    const claim = (): Claimed => {
       checkKey(session.key);
       const present = selectSession(db, session.key);
       if (present !== undefined) return { won: false, bound: present };
@@ -203,11 +204,7 @@ export class SqliteStore implements Store {
     return db.transaction(claim, ({ bound }, writesBefore) => this.#sessions.bound(writesBefore, bound));
   }
 
-  replaceSandbox(
-    key: SessionKey,
-    expected: SandboxId,
-    sandbox: NewSandbox,
-  ): Promise<{ readonly won: boolean; readonly bound: BoundSession | undefined }> {
+  replaceSandbox(key: SessionKey, expected: SandboxId, sandbox: NewSandbox): Promise<Replaced> {
     const db = this.#connection;
     return db.transaction(() => {
       checkKey(key);
@@ -233,6 +230,10 @@ export class SqliteStore implements Store {
       insertEvent(db, tightenedEvent(before, after, reason, at));
       return after;
     });
+  }
+
+  keepSnapshot(key: SessionKey, taken: TakenSnapshot): Promise<SessionRecord | undefined> {
+    return keepSnapshot(this.#connection, key, taken);
   }
 
   removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean> {

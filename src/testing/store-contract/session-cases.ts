@@ -123,6 +123,39 @@ export const sessionCases: readonly StoreContractCase[] = [
     },
   },
   {
+    name: 'keeps the last snapshot of a session, through a new sandbox too, and tells of it',
+    async run({ store }) {
+      const { session, sandbox } = await sessionIn(store, KEY, 'running');
+      assert.equal(session.snapshot, undefined);
+      const snapshot = { id: 'snap_1', at: T0 + 5, bytes: 2 ** 40, sha256: 'ab'.repeat(32) };
+      const kept = await store.keepSnapshot(KEY, { sandboxId: sandbox.id, snapshot, cause: 'asked by a test' });
+      assertSame(kept, { ...session, snapshot, version: session.version + 1 });
+      assertSame((await store.getSession(KEY))?.session, kept);
+      const [told] = (await store.listEvents({ sessionKey: KEY })).filter(({ type }) => type === 'snapshot.taken');
+      assertSame(
+        [told?.cause, told?.sandboxId, told?.details],
+        ['asked by a test', sandbox.id, { id: 'snap_1', bytes: 2 ** 40 }],
+      );
+      await store.replaceSandbox(KEY, sandbox.id, sandboxRow());
+      await store.tightenSession(KEY, 'none', 'private', T0);
+      assertSame((await store.getSession(KEY))?.session.snapshot, snapshot);
+    },
+  },
+  {
+    name: 'keeps no snapshot of a sandbox that the key is no longer bound to',
+    async run({ store }) {
+      const { sandbox } = await sessionIn(store, KEY, 'lost');
+      await store.replaceSandbox(KEY, sandbox.id, sandboxRow());
+      const events = await store.listEvents({});
+      const snapshot = { id: 'snap_1', at: T0, bytes: 1, sha256: '' };
+      const late = { sandboxId: sandbox.id, snapshot, cause: 'late' };
+      assert.equal(await store.keepSnapshot(KEY, late), undefined);
+      assert.equal(await store.keepSnapshot('execution:u:none', late), undefined);
+      assert.equal((await store.getSession(KEY))?.session.snapshot, undefined);
+      assertSame(await store.listEvents({}), events);
+    },
+  },
+  {
     name: 'replaces exactly the expected sandbox, and the session follows it',
     async run({ store }) {
       const before = await sessionIn(store, KEY, 'lost');

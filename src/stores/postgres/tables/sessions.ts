@@ -2,12 +2,23 @@
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { SandboxId } from '../../../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../../../core/session-key.ts';
+import type { SnapshotInfo } from '../../../core/snapshots.ts';
 import type { BoundSession, SessionRecord } from '../../../store/records.ts';
 import type { Db, Row } from '../driver.ts';
 import { toLimit } from '../parameters.ts';
 import { SANDBOX_COLUMNS, toSandbox } from './sandboxes.ts';
 
-const COLUMNS = ['key', 'kind', 'profile', 'sandbox_id', 'network', 'private_reason', 'created_at', 'version'] as const;
+const COLUMNS = [
+  'key',
+  'kind',
+  'profile',
+  'sandbox_id',
+  'network',
+  'private_reason',
+  'created_at',
+  'version',
+  'snapshot',
+] as const;
 
 const BOUND = `select ${COLUMNS.map((column) => `sessions.${column}`).join(', ')}, ${SANDBOX_COLUMNS}
   from sublet.sessions join sublet.sandboxes on sandboxes.id = sessions.sandbox_id`;
@@ -24,10 +35,10 @@ const LOCK = `select ${COLUMNS.join(', ')} from sublet.sessions where key = $1 f
 
 // Waits for another transaction that is inserting the same key, and does nothing if that one is committed.
 const INSERT = `insert into sublet.sessions (${COLUMNS.join(', ')})
-  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`;
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`;
 
 const UPDATE = `update sublet.sessions
-  set profile = $2, sandbox_id = $3, network = $4, private_reason = $5, version = $6 where key = $1`;
+  set profile = $2, sandbox_id = $3, network = $4, private_reason = $5, version = $6, snapshot = $7 where key = $1`;
 
 const DELETE = `delete from sublet.sessions where key = $1 and sandbox_id = $2`;
 
@@ -53,13 +64,15 @@ export async function lockSession(db: Db, key: SessionKey): Promise<SessionRecor
 /** False when the key is bound already. */
 export async function insertSession(db: Db, session: SessionRecord): Promise<boolean> {
   const { key, kind, profile, sandboxId, network, privateReason, createdAt, version } = session;
-  const values = [key, kind, profile, sandboxId, network, privateReason ?? null, createdAt, version];
+  const snapshot = toJson(session.snapshot);
+  const values = [key, kind, profile, sandboxId, network, privateReason ?? null, createdAt, version, snapshot];
   return (await db.change(INSERT, values)) === 1;
 }
 
 export async function updateSession(db: Db, session: SessionRecord): Promise<void> {
   const { key, profile, sandboxId, network, privateReason, version } = session;
-  await db.change(UPDATE, [key, profile, sandboxId, network, privateReason ?? null, version]);
+  const snapshot = toJson(session.snapshot);
+  await db.change(UPDATE, [key, profile, sandboxId, network, privateReason ?? null, version, snapshot]);
 }
 
 /** False when the key is bound to another sandbox or to none. */
@@ -72,7 +85,7 @@ function toBoundSession(row: Row): BoundSession {
 }
 
 function toSession(row: Row): SessionRecord {
-  const [key, kind, profile, sandboxId, network, privateReason, createdAt, version] = row;
+  const [key, kind, profile, sandboxId, network, privateReason, createdAt, version, snapshot] = row;
   return {
     key: key as SessionKey,
     kind: kind as SandboxKind,
@@ -82,5 +95,10 @@ function toSession(row: Row): SessionRecord {
     privateReason: (privateReason as string | null) ?? undefined,
     createdAt: createdAt as number,
     version: version as number,
+    snapshot: (snapshot as SnapshotInfo | null) ?? undefined,
   };
+}
+
+function toJson(value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value);
 }

@@ -2,16 +2,17 @@
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { SandboxId } from '../../../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../../../core/session-key.ts';
+import type { SnapshotInfo } from '../../../core/snapshots.ts';
 import type { BoundSession, SessionRecord } from '../../../store/records.ts';
 import type { Connection } from '../connection.ts';
 import type { Row } from '../driver.ts';
 import { SANDBOX_COLUMNS, toSandbox } from './sandboxes.ts';
 
-const SESSION_COLUMNS = 8;
+const SESSION_COLUMNS = 9;
 
 const BOUND = `select
     sessions.key, sessions.kind, sessions.profile, sessions.sandbox_id, sessions.network, sessions.private_reason,
-    sessions.created_at, sessions.version, ${SANDBOX_COLUMNS}
+    sessions.created_at, sessions.version, sessions.snapshot, ${SANDBOX_COLUMNS}
   from sessions join sandboxes on sandboxes.id = sessions.sandbox_id`;
 
 const SELECT = `${BOUND} where sessions.key = ?`;
@@ -24,7 +25,7 @@ const INSERT = `insert into sessions
   (key, kind, profile, sandbox_id, network, private_reason, created_at, version) values (?, ?, ?, ?, ?, ?, ?, ?)`;
 
 const UPDATE = `update sessions
-  set profile = ?, sandbox_id = ?, network = ?, private_reason = ?, version = ? where key = ?`;
+  set profile = ?, sandbox_id = ?, network = ?, private_reason = ?, snapshot = ?, version = ? where key = ?`;
 
 const DELETE = `delete from sessions where key = ? and sandbox_id = ?`;
 
@@ -54,7 +55,8 @@ export function insertSession(connection: Connection, session: SessionRecord): v
 
 export function updateSession(connection: Connection, session: SessionRecord): void {
   const { key, profile, sandboxId, network, privateReason, version } = session;
-  connection.statement(UPDATE).run(profile, sandboxId, network, privateReason ?? null, version, key);
+  const snapshot = session.snapshot === undefined ? null : JSON.stringify(session.snapshot);
+  connection.statement(UPDATE).run(profile, sandboxId, network, privateReason ?? null, snapshot, version, key);
 }
 
 /** False when the key is bound to another sandbox or to none. */
@@ -63,7 +65,7 @@ export function deleteSession(connection: Connection, key: SessionKey, sandboxId
 }
 
 function toBoundSession(row: Row): BoundSession {
-  const [key, kind, profile, sandboxId, network, privateReason, createdAt, version] = row;
+  const [key, kind, profile, sandboxId, network, privateReason, createdAt, version, snapshot] = row;
   return {
     session: {
       key: key as SessionKey,
@@ -74,6 +76,7 @@ function toBoundSession(row: Row): BoundSession {
       privateReason: (privateReason as string | null) ?? undefined,
       createdAt: createdAt as number,
       version: version as number,
+      snapshot: snapshot === null ? undefined : (JSON.parse(snapshot as string) as SnapshotInfo),
     },
     sandbox: toSandbox(row, SESSION_COLUMNS),
   };
