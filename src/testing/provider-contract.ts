@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Capability } from '../provider/capabilities.ts';
 import type { SandboxProvider, SandboxSpec } from '../provider/provider.ts';
 import { backgroundCases } from './provider-contract/background-cases.ts';
+import { certaintyCases } from './provider-contract/certainty-cases.ts';
 import { commandCases } from './provider-contract/command-cases.ts';
 import { endingCases } from './provider-contract/ending-cases.ts';
 import { fileCases } from './provider-contract/file-cases.ts';
@@ -19,6 +20,7 @@ export type { ProviderCase, ProviderCaseContext, ProviderSubject } from './provi
 
 export const providerContract: readonly ProviderCase[] = [
   ...lifecycleCases,
+  ...certaintyCases,
   ...commandCases,
   ...inputCases,
   ...outputCases,
