@@ -204,7 +204,7 @@ async function replace(
       session = replaced.bound.session;
       // Also what is said to be gone: a provider that was wrong about it must not keep it.
       if (old.state !== 'destroyed')
-        engine.inBackground('replaced sandbox not destroyed', destroySandbox(engine, old, 'replaced'));
+        engine.inBackground('replaced sandbox not destroyed', destroySandbox(engine, old, `replaced by ${row.id}`));
       return replaced.bound.sandbox;
     },
     signal,

@@ -106,7 +106,7 @@ async function abandon(
     to: 'destroying',
     at: now,
     cause: `not created: ${error.code}`,
-    ownerId: engine.ownerId,
+    ...engine.signature,
     from: ['creating', 'running'],
     patch: { dueAt: now + intent.policy.timeoutSeconds * 1000 },
   });

@@ -37,7 +37,7 @@ export async function destroySandbox(
     to: 'destroying',
     at: now,
     cause,
-    ownerId: engine.ownerId,
+    ...engine.signature,
     from: options.from ?? NOT_YET_GONE,
     version: options.version,
     // Whoever destroys it owns it, so that a death on the way is seen to.
@@ -83,5 +83,6 @@ export async function finishDestroying(engine: Engine, record: SandboxRecord): P
     patch: { dueAt: undefined },
   });
   if (destroyed !== undefined) engine.count(record.kind, 'cleaned');
-  return destroyed ?? record;
+  // Another may have finished it first.
+  return destroyed ?? (await store.getSandbox(record.id)) ?? record;
 }

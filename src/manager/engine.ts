@@ -58,6 +58,12 @@ export class Engine {
     return { ownerId: this.ownerId, hostId, hostName };
   }
 
+  /** What an event says of who did it; an owner's id says nothing once its record is gone. */
+  get signature(): { readonly ownerId: OwnerId; readonly details: { readonly by: string } } {
+    const { pid, hostName } = this.ports.identity;
+    return { ownerId: this.ownerId, details: { by: `process ${pid} on ${hostName}` } };
+  }
+
   get isRegistered(): boolean {
     return this.#registered !== undefined;
   }

@@ -10,7 +10,7 @@ export async function markLost(engine: Engine, sandbox: SandboxRecord): Promise<
     to: 'lost',
     at: engine.now(),
     cause: 'the provider no longer has it',
-    ownerId: engine.ownerId,
+    ...engine.signature,
     from: [sandbox.state],
     patch: { dueAt: undefined },
   });

@@ -145,7 +145,7 @@ async function undoIfWanted(engine: Engine, resting: SandboxRecord): Promise<San
 function move(
   engine: Engine,
   record: SandboxRecord,
-  to: Omit<Move, 'at' | 'ownerId'> & { readonly to: SandboxState },
+  to: Omit<Move, 'at' | 'ownerId' | 'details'> & { readonly to: SandboxState },
 ): Promise<SandboxRecord | undefined> {
   const at = engine.now();
   const isWaking = to.to === 'running';
@@ -153,7 +153,7 @@ function move(
   return engine.ports.store.moveSandbox(record.id, {
     ...to,
     at,
-    ownerId: engine.ownerId,
+    ...engine.signature,
     patch: {
       dueAt: dueAt({ ...record, state: to.to, lastActiveAt }),
       ...(isWaking ? { lastActiveAt, ...engine.ownership } : {}),

@@ -95,7 +95,7 @@ async function claim(
     to: 'destroying',
     at: now,
     cause,
-    ownerId: engine.ownerId,
+    ...engine.signature,
     from: [row.state],
     version: row.version,
     patch: { ownerId: engine.ownerId, providerId: ref.providerId, dueAt: now + TAKEOVER_MS },

@@ -166,6 +166,7 @@ export function movedEvent(sandbox: SandboxRecord, move: Move): NewEvent {
     type: move.event ?? `sandbox.${move.to}`,
     ownerId: move.ownerId,
     cause: move.cause,
+    details: move.details,
   };
 }
 

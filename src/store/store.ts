@@ -38,6 +38,8 @@ export interface Move {
   /** Only this version. Default: any. */
   readonly version?: number | undefined;
   readonly patch?: SandboxPatch | undefined;
+  /** For the event. */
+  readonly details?: NewEvent['details'];
   /** Other than `sandbox.<to>`: `sandbox.resumed`, `sandbox.started`. */
   readonly event?: NewEvent['type'] | undefined;
 }
