@@ -26,7 +26,10 @@ export interface SandboxOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface EphemeralRunOptions extends Omit<RunOptions, 'env'>, SandboxOptions {}
+export interface EphemeralRunOptions extends Omit<RunOptions, 'env'>, SandboxOptions {
+  /** Called when the sandbox is there and the command is about to begin. */
+  readonly onStart?: ((sandboxId: SandboxId) => void) | undefined;
+}
 
 /** How an exclusive right is held. */
 export interface LeaseTerms {

@@ -52,6 +52,21 @@ describe('an ephemeral run', () => {
     ]);
   });
 
+  it('tells the provider that one command is all, and its caller when that begins', async () => {
+    const { world, manager } = await stage();
+    let id: string | undefined;
+    let expectsOne: boolean | undefined;
+    await manager.run('true', {
+      onStart: (sandboxId) => {
+        id = sandboxId;
+        expectsOne = world.boxes[0]?.spec.expectsOneCommand;
+      },
+    });
+    expect((await manager.events()).map((event) => event.sandboxId)).toEqual([id, id, id, id]);
+    expect(expectsOne).toBe(true);
+    await manager.ephemeral({}, async () => expect(world.boxes[0]?.spec.expectsOneCommand).toBeUndefined());
+  });
+
   it('gives a non-zero exit as a result and a time-out as timedOut', async () => {
     const { world, clock, manager } = await stage();
     expect((await manager.run('exit 3')).exitCode).toBe(3);

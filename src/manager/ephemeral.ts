@@ -2,6 +2,7 @@
 import type { AgentHandle, CodeLanguage, EphemeralRunOptions, SandboxOptions } from '../core/api.ts';
 import type { Command, CommandResult, RunOptions } from '../core/commands.ts';
 import { SubletError } from '../core/errors.ts';
+import type { SandboxSpec } from '../provider/provider.ts';
 import { createAgentHandle } from './agent-handle.ts';
 import { followSignals } from './deadline.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
@@ -10,9 +11,18 @@ import type { LiveSandbox } from './live-sandbox.ts';
 import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
 import { runCode } from './run-code.ts';
 
+/** What is known ahead of a sandbox's use. */
+export type EphemeralHints = Pick<SandboxSpec, 'expectsOneCommand'>;
+
 export function runOnce(engine: Engine, command: Command, options: EphemeralRunOptions): Promise<CommandResult> {
-  return withEphemeral(engine, options, (sandbox, signal) =>
-    sandbox.commands.run(command, toRunOptions(options, signal)),
+  return withEphemeral(
+    engine,
+    options,
+    (sandbox, signal) => {
+      options.onStart?.(sandbox.sandboxId);
+      return sandbox.commands.run(command, toRunOptions(options, signal));
+    },
+    { expectsOneCommand: true },
   );
 }
 
@@ -22,9 +32,10 @@ export function runCodeOnce(
   code: string,
   options: EphemeralRunOptions,
 ): Promise<CommandResult> {
-  return withEphemeral(engine, options, (sandbox, signal) =>
-    runCode(sandbox, language, code, toRunOptions(options, signal)),
-  );
+  return withEphemeral(engine, options, (sandbox, signal) => {
+    options.onStart?.(sandbox.sandboxId);
+    return runCode(sandbox, language, code, toRunOptions(options, signal));
+  });
 }
 
 /**
@@ -35,9 +46,10 @@ export async function withEphemeral<T>(
   engine: Engine,
   options: SandboxOptions,
   use: (sandbox: AgentHandle, signal: AbortSignal) => Promise<T>,
+  hints: EphemeralHints = {},
 ): Promise<T> {
   engine.assertOpen();
-  const using = makeAndUse(engine, options, use);
+  const using = makeAndUse(engine, options, use, hints);
   engine.inBackground(
     'ephemeral run failed',
     using.catch(() => {}),
@@ -49,10 +61,12 @@ async function makeAndUse<T>(
   engine: Engine,
   options: SandboxOptions,
   use: (sandbox: AgentHandle, signal: AbortSignal) => Promise<T>,
+  hints: EphemeralHints,
 ): Promise<T> {
   const kind = 'execution';
   const wanted = await engine.ports.resolve(options, { kind });
-  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: undefined, cause: 'ephemeral run' });
+  const request = { wanted, kind, sessionKey: undefined, cause: 'ephemeral run', ...hints } as const;
+  const prepared = await prepareSandbox(engine, request);
   const live = await makeSandbox(engine, prepared, (row) => engine.ports.store.insertSandbox(row), options.signal);
   if (live === undefined) throw new SubletError('INTERNAL', 'An ephemeral sandbox was not made.');
   // In use for as long as it exists, also while its user thinks.

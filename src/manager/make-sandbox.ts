@@ -19,6 +19,7 @@ export interface MakeRequest {
   /** undefined for an ephemeral sandbox. */
   readonly sessionKey: SessionKey | undefined;
   readonly cause: string;
+  readonly expectsOneCommand?: boolean | undefined;
 }
 
 export interface PreparedSandbox {

@@ -20,6 +20,7 @@ export interface PlanInput {
   readonly host: { readonly hostId: string; readonly hostName: string };
   readonly now: number;
   readonly cause: string;
+  readonly expectsOneCommand?: boolean | undefined;
 }
 
 export interface SandboxPlan {
@@ -64,6 +65,7 @@ export function planSandbox(input: PlanInput): SandboxPlan {
     network: wanted.network,
     env: wanted.env,
     ephemeral,
+    expectsOneCommand: input.expectsOneCommand,
     deadManMs: deadManMs(wanted.policy),
   };
   return { row, spec };

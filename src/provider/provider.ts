@@ -20,6 +20,8 @@ export interface SandboxSpec {
   readonly contextId?: string | undefined;
   /** True when it need not outlive its maker: a provider that can ties it to the maker's life. */
   readonly ephemeral: boolean;
+  /** One command is all that is expected to run in it: a provider may be quicker with that one and slower with others. */
+  readonly expectsOneCommand?: boolean | undefined;
   /** What the provider should do by itself if nobody speaks to it for this long. Ignored where it cannot. */
   readonly deadManMs?: number | undefined;
   /** Tells the user what a slow create is doing. */
@@ -64,7 +66,10 @@ export interface SandboxProvider {
    * If `signal` aborts or it throws, nothing is left behind that `destroy(ref)` would not remove.
    */
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
-  /** A create is about to come: resolves when what needs no spec is being made ready. Nothing of it outlasts `close`. */
+  /**
+   * A create is about to come: what needs no spec is made ready. Resolves when that goes on without this process, which
+   * may then be busy with other things. Nothing of it outlasts `close`.
+   */
   warm?(): Promise<void>;
   /** Finds it; never starts, wakes or makes one. undefined = certainly gone; doubt throws PROVIDER_UNAVAILABLE. */
   attach(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<SandboxHandle | undefined>;

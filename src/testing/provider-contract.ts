@@ -47,7 +47,7 @@ export async function runProviderCase(testCase: ProviderCase, subject: ProviderS
   const names = new Set<string>();
   const others: SandboxProvider[] = [];
   const spec = (overrides: Partial<SandboxSpec> = {}): SandboxSpec => {
-    const made = { ...defaultSpec(provider), ...overrides };
+    const made = { ...defaultSpec(provider), ...subject.defaults, ...overrides };
     names.add(made.name);
     return made;
   };

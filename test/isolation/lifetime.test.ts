@@ -11,9 +11,9 @@ const canConnect = (await requirement('pasta')) && (await mayOpenTun());
 const COUNT = 'i=0; while :; do i=$((i+1)); echo $i >counter; sleep 0.02; done';
 
 describe.runIf(canRun)('a manager that is killed', () => {
-  it('takes its ephemeral sandbox along, whatever runs in it', async () => {
+  it.each([false, true])('takes its ephemeral sandbox along, whatever runs in it', async (expectsOneCommand) => {
     const { child, name } = await world.manager(
-      { ephemeral: true },
+      { ephemeral: true, expectsOneCommand },
       'setsid sh -c "trap \\"\\" HUP TERM; sleep 600" >/dev/null 2>&1 & echo ready',
     );
     const record = await readRecord(world.stateDir, name);

@@ -12,7 +12,7 @@ interface Spare {
 }
 
 export class BlankSupply {
-  readonly #make: (onStarted?: () => void) => Promise<Blank>;
+  readonly #make: (onMapped?: () => void) => Promise<Blank>;
   readonly #clock: Clock;
   readonly #spare: Spare[] = [];
   #target = 1;
@@ -20,7 +20,7 @@ export class BlankSupply {
   #cancelDiscard: () => void = () => undefined;
   #cancelRefill: () => void = () => undefined;
 
-  constructor(make: (onStarted?: () => void) => Promise<Blank>, clock: Clock) {
+  constructor(make: (onMapped?: () => void) => Promise<Blank>, clock: Clock) {
     this.#make = make;
     this.#clock = clock;
   }
@@ -51,9 +51,9 @@ export class BlankSupply {
     );
   }
 
-  /** Makes one blank ahead. `onStarted` is called when its process has been started, or cannot be. */
-  prepare(onStarted?: () => void): void {
-    const blank = this.#make(onStarted).then(
+  /** Makes one blank ahead. `onMapped` is called when it goes on by itself, or never will. */
+  prepare(onMapped?: () => void): void {
+    const blank = this.#make(onMapped).then(
       (made) => {
         made.setup.setReferenced(false);
         spare.isMade = true;
@@ -61,7 +61,7 @@ export class BlankSupply {
       },
       // Whoever takes it tries again and hears why.
       () => {
-        onStarted?.();
+        onMapped?.();
         return undefined;
       },
     );

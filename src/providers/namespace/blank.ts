@@ -11,48 +11,65 @@ import { BASE_ENV, type Privileges } from './privileges.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
 import { BEGIN, SETUP } from './scripts.ts';
 
+/** Longer than anything the scripts say, and more than they have kinds of lines. */
+const MAX_STATUS_LINE = 512;
+const MAX_STATUS_KINDS = 32;
+
+/** Until it is destroyed; or until its maker ends, whatever runs in it; or the same, made for one command. */
+export type Life = 'free' | 'owned' | 'once';
+
 export interface Blank {
   readonly init: ProcessIdentity;
   readonly holder: ProcessIdentity;
-  readonly cgroups: readonly string[];
+  /** Its control groups, once its first process is in them. */
+  readonly cgroups: Promise<readonly string[]>;
   readonly setup: Setup;
   /** Ends it and leaves nothing. */
   discard(): Promise<void>;
 }
 
-/** `name` is for its control groups and must be unique on this machine. The process is started before they are found. */
+/** `name` is for its control groups and must be unique on this machine. `onMapped` is called when it goes on by itself. */
 export async function makeBlank(
   privileges: Privileges,
   findCgroups: () => Promise<CgroupHost | undefined>,
   name: string,
-  onStarted: () => void = () => undefined,
+  onMapped: () => void = () => undefined,
 ): Promise<Blank> {
   const setup = new Setup(await spawnSetup(privileges));
-  onStarted();
-  let cgroups: readonly string[] = [];
+  const pid = setup.line('p').then(Number);
+  const made = findCgroups().then((host) => (host === undefined ? [] : makeCgroups(host, name)));
+  // The kernel takes its time to move a process, which nothing before the agent's first process has to wait for.
+  const cgroups = Promise.all([made, pid]).then(async ([dirs, init]) => joinCgroups(dirs, init).then(() => dirs));
+  cgroups.catch(() => undefined);
+  const leave = async (): Promise<void> => discard(setup, made, cgroups);
   try {
-    const cgroupHost = await findCgroups();
-    if (cgroupHost !== undefined) cgroups = await makeCgroups(cgroupHost, name);
-    const initPid = Number(await setup.line('p'));
+    const initPid = await pid;
     const [init, holder] = await Promise.all([
       identify(initPid),
       identify(setup.child.pid as number),
       privileges.idMap === undefined ? undefined : mapIds(initPid, privileges.idMap),
-      joinCgroups(cgroups, initPid),
     ]);
     if (init === undefined || holder === undefined) throw await setup.failure();
     setup.lifeline.write('mapped\n');
+    onMapped();
     await setup.line('b');
-    return { init, holder, cgroups, setup, discard: () => discard(setup, cgroups) };
+    return { init, holder, cgroups, setup, discard: leave };
   } catch (cause) {
-    await discard(setup, cgroups);
+    await leave();
     throw cause;
   }
 }
 
 async function spawnSetup(privileges: Privileges): Promise<ChildProcess> {
   const [program = '', ...rest] = privileges.unshare;
-  const stdio = await withoutInherited(['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe']);
+  const stdio = withoutInherited([
+    'ignore',
+    'ignore',
+    'pipe',
+    'pipe',
+    'pipe',
+    ...(privileges.movesRoot ? (['pipe'] as const) : []),
+  ]);
   await spawnTurn();
   return spawn(
     program,
@@ -82,10 +99,14 @@ async function mapIds(pid: number, map: string): Promise<void> {
   await Promise.all([writeFile(`/proc/${pid}/uid_map`, map), writeFile(`/proc/${pid}/gid_map`, map)]);
 }
 
-async function discard(setup: Setup, cgroups: readonly string[]): Promise<void> {
+async function discard(
+  setup: Setup,
+  made: Promise<readonly string[]>,
+  joined: Promise<readonly string[]>,
+): Promise<void> {
   setup.abandon();
-  await setup.exited;
-  await removeCgroups(cgroups);
+  await Promise.allSettled([setup.exited, joined]);
+  await removeCgroups(await made.catch(() => []));
 }
 
 /** The setup's process: its pipes, and its status lines as promises. Whichever step fails, the next wait tells why. */
@@ -93,11 +114,12 @@ export class Setup {
   readonly child: ChildProcess;
   /** What the setup reads; as long as it is open an owned sandbox lives. */
   readonly lifeline: Socket;
-  readonly mover: Socket;
   readonly exited: Promise<void>;
   /** Rejects when the setup ends or is aborted. */
   readonly ended: Promise<never>;
   readonly #stderr: Socket;
+  /** Where the root is moved: tells when. */
+  readonly #mover: Socket | undefined;
   readonly #status: Socket;
   readonly #code: Promise<number | null>;
   readonly #lines = new Map<string, string>();
@@ -114,9 +136,10 @@ export class Setup {
       Socket,
       Socket,
       Socket,
-      Socket,
+      Socket | null | undefined,
     ];
-    [this.#stderr, this.lifeline, this.#status, this.mover] = [stderr, lifeline, status, mover];
+    [this.#stderr, this.lifeline, this.#status] = [stderr, lifeline, status];
+    this.#mover = mover ?? undefined;
     this.ended = new Promise((_, reject) => (this.#fail = reject));
     this.ended.catch(() => undefined);
     this.exited = new Promise((resolve) => {
@@ -140,6 +163,14 @@ export class Setup {
     return Promise.race([new Promise<string>((resolve) => this.#waiters.set(letter, resolve)), this.ended]);
   }
 
+  /** Privileges are dropped: whatever is left to do to put the host's files out of sight is done now. */
+  async hideHost(): Promise<void> {
+    if (this.#mover === undefined) return;
+    this.#mover.write('go\n');
+    await this.line('m');
+    this.#mover.destroy();
+  }
+
   abort(signal: AbortSignal): void {
     this.#fail(new SubletError('ABORTED', 'The create was aborted.', { cause: signal.reason }));
   }
@@ -148,34 +179,43 @@ export class Setup {
     return setupError(await this.#code, this.#errors);
   }
 
-  /** Done: nothing of it keeps this process alive, and only an owned sandbox will learn of our end. */
-  letGo(owned: boolean): void {
-    for (const stream of [this.#stderr, this.#status, this.mover, ...(owned ? [] : [this.lifeline])]) stream.destroy();
-    this.lifeline.unref();
-    this.child.unref();
+  /** Done: nothing of it keeps this process alive. Only an owned sandbox will learn of our end, and one for one command tells of its. */
+  letGo(life: Life): void {
+    this.setReferenced(false);
+    this.#stderr.destroy();
+    if (life !== 'once') this.#status.destroy();
+    if (life === 'free') this.lifeline.destroy();
+  }
+
+  setStatusReferenced(referenced: boolean): void {
+    if (referenced) this.#status.ref();
+    else this.#status.unref();
   }
 
   /** While it waits ahead of need it keeps nobody alive either. */
   setReferenced(referenced: boolean): void {
-    for (const part of [this.#stderr, this.#status, this.mover, this.lifeline, this.child]) {
-      if (referenced) part.ref();
-      else part.unref();
+    for (const part of [this.#stderr, this.#status, this.lifeline, this.#mover, this.child]) {
+      if (referenced) part?.ref();
+      else part?.unref();
     }
   }
 
   abandon(): void {
     this.child.ref();
     this.child.kill('SIGKILL');
-    for (const stream of [this.#stderr, this.#status, this.mover, this.lifeline]) stream?.destroy();
+    for (const stream of [this.#stderr, this.#status, this.lifeline, this.#mover]) stream?.destroy();
   }
 
   #hear(chunk: Buffer): void {
     const lines = (this.#rest + chunk.toString('latin1')).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {
-      const letter = line.slice(0, 1);
-      this.#lines.set(letter, line.slice(2));
-      this.#waiters.get(letter)?.(line.slice(2));
+      const [letter, said] = [line.slice(0, 1), line.slice(2, MAX_STATUS_LINE)];
+      this.#lines.set(letter, said);
+      this.#waiters.get(letter)?.(said);
     }
+    // An agent that gets hold of the pipe while its only command runs must not pile up anything here.
+    if (this.#rest.length > MAX_STATUS_LINE) this.#rest = '';
+    if (this.#lines.size > MAX_STATUS_KINDS) this.#lines.clear();
   }
 }

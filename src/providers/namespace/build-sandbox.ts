@@ -1,9 +1,10 @@
 /** Everything a sandbox needs on the host before its first process can mount it. */
 import { chmod, chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
+import type { Life } from './blank.ts';
 import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
 import { Channel } from './channel.ts';
-import { DISK_DIRS, type SandboxPaths } from './layout.ts';
+import { DISK_DIRS, OVER_ROOT, type SandboxPaths } from './layout.ts';
 import { limitScript } from './limits.ts';
 import { lockedFlagsFrom, mountsBelowFrom, mountTable } from './mount-table.ts';
 import type { PipeStock } from './pipe-stock.ts';
@@ -11,7 +12,8 @@ import { removeTree } from './remove-tree.ts';
 import { writeResolvConf } from './resolv-conf.ts';
 import type { RootCache } from './root-cache.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
-import { FIRST_RESIDENT, type Prepared } from './start-sandbox.ts';
+import { FIRST_RESIDENT } from './scripts.ts';
+import type { Prepared } from './start-sandbox.ts';
 import { openVolume } from './volumes.ts';
 
 export interface BuildHost {
@@ -22,6 +24,8 @@ export interface BuildHost {
   /** The agent's id in the outer user namespace. */
   readonly outerUid: number;
   readonly cgroups: CgroupHost | undefined;
+  /** Whether the new root is mounted at its own path first, and moved. */
+  readonly movesRoot: boolean;
 }
 
 export async function buildSandbox(
@@ -29,6 +33,7 @@ export async function buildSandbox(
   roots: RootCache,
   record: SandboxRecord,
   paths: SandboxPaths,
+  life: Life,
   onProgress: (message: string) => void,
 ): Promise<Prepared> {
   await Promise.all(record.mounts.map((mount) => checkSource(mount.source)));
@@ -40,10 +45,12 @@ export async function buildSandbox(
     record.contextId === undefined ? undefined : openVolume(host.stateDir, record.contextId, host.diskOwner),
     record.network === 'open' ? writeResolvConf(paths.dir) : undefined,
     makeDisk(paths.disk, host.diskOwner),
-    makeChannel(paths, channel, host.stock, record.ephemeral),
+    makeChannel(paths, channel, host.stock, life),
   ]);
+  const target = host.movesRoot ? root : OVER_ROOT;
   const table = mountTable({
     root,
+    target,
     image,
     diskDir: paths.disk,
     channelDir: paths.channel,
@@ -59,7 +66,7 @@ export async function buildSandbox(
   await writeFile(paths.mountTable, table);
   return {
     mountTable: paths.mountTable,
-    root,
+    target,
     limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)),
     channel,
   };
@@ -101,10 +108,13 @@ async function makeDirectory(path: string): Promise<boolean> {
 }
 
 /** Pipes of an earlier start lead nowhere. */
-async function makeChannel(paths: SandboxPaths, channel: Channel, stock: PipeStock, owned: boolean): Promise<void> {
+async function makeChannel(paths: SandboxPaths, channel: Channel, stock: PipeStock, life: Life): Promise<void> {
   if (!(await makeDirectory(paths.channel))) {
     await removeTree(paths.channel);
     await makeDirectory(paths.channel);
   }
-  await Promise.all([channel.makeResident(), owned ? undefined : stock.place([`${paths.channel}/keep`])]);
+  await Promise.all([
+    life === 'once' ? undefined : channel.makeResident(),
+    life === 'free' ? stock.place([`${paths.channel}/keep`]) : undefined,
+  ]);
 }

@@ -1,6 +1,6 @@
 /** Control groups, version 1 and 2, where this process may write them. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
 
@@ -48,7 +48,7 @@ export async function makeCgroups(host: CgroupHost, name: string): Promise<reado
 }
 
 export async function joinCgroups(dirs: readonly string[], pid: number): Promise<void> {
-  for (const dir of dirs) await writeFile(join(dir, 'cgroup.procs'), String(pid));
+  await Promise.all(dirs.map((dir) => writeFile(join(dir, 'cgroup.procs'), String(pid))));
 }
 
 /** What is asked for and can be had; a limit that no group enforces is left to the process's own limits. */
@@ -124,16 +124,17 @@ export async function cgroupUsage(dirs: readonly string[]): Promise<CgroupUsage>
 }
 
 async function findVersion1(mountInfo: string): Promise<CgroupHost | undefined> {
-  const roots: Partial<Record<Controller, string>> = {};
+  const found: [Controller, string][] = [];
   for (const line of mountInfo.split('\n')) {
     const [before, after] = line.split(' - ');
     if (after === undefined || !after.startsWith('cgroup ')) continue;
     const point = before?.split(' ')[4] ?? '';
     const options = (after.split(' ')[2] ?? '').split(',');
-    for (const controller of ['memory', 'cpu', 'pids', 'freezer'] as const) {
-      if (options.includes(controller) && (await mayMakeGroups(point))) roots[controller] = point;
-    }
+    for (const controller of ['memory', 'cpu', 'pids', 'freezer'] as const)
+      if (options.includes(controller)) found.push([controller, point]);
   }
+  const usable = await Promise.all(found.map(([, point]) => mayMakeGroups(point)));
+  const roots = Object.fromEntries(found.filter((_, index) => usable[index]));
   return Object.keys(roots).length === 0 ? undefined : { version: 1, roots };
 }
 
@@ -168,17 +169,20 @@ async function enableControllers(root: string): Promise<readonly Controller[]> {
   return enabled;
 }
 
+/** Several may ask for the same place at once. */
 async function mayMakeGroups(root: string): Promise<boolean> {
-  return mkdir(join(root, GROUP)).then(
-    () => true,
-    (cause: NodeJS.ErrnoException) => cause.code === 'EEXIST' && isWritable(join(root, GROUP)),
+  const dir = join(root, GROUP);
+  return (
+    (await isWritable(dir)) ||
+    mkdir(dir)
+      .then(() => true)
+      .catch(() => isWritable(dir))
   );
 }
 
 async function isWritable(dir: string): Promise<boolean> {
-  const trial = join(dir, `trial-${process.pid}`);
-  return mkdir(trial).then(
-    () => rmdir(trial).then(() => true),
+  return access(dir, constants.W_OK).then(
+    () => true,
     () => false,
   );
 }

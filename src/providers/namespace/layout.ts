@@ -8,6 +8,12 @@ export const CHANNEL_DIR = '/run/sublet';
 export const INNER_UID = 1000;
 
 /**
+ * What is mounted over the host's root, as the set-up names it: a path from `/` still begins below it, and `/..` is the
+ * one that the kernel leads on top.
+ */
+export const OVER_ROOT = '/..';
+
+/**
  * On a root-run manager the sandbox's user is this unprivileged host id: above every range that distributions,
  * systemd or subuid files hand out, so that it owns nothing on the host but sandboxes' disks.
  */

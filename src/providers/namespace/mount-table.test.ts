@@ -15,6 +15,7 @@ const MOUNTINFO = [
 function plan(overrides: Partial<MountPlan> = {}): MountPlan {
   return {
     root: '/state/root',
+    target: '/..',
     image: {
       id: 'host',
       isHost: true,
@@ -41,15 +42,15 @@ function plan(overrides: Partial<MountPlan> = {}): MountPlan {
 const lineFor = (table: string, target: string): string =>
   table
     .split('\n')
-    .filter((line) => line.split(' ')[1] === `/state/root${target}`)
+    .filter((line) => line.split(' ')[1] === `/..${target}`)
     .at(-1) ?? '';
 
 describe('the mount table', () => {
   it('begins with the root, and makes it and the image read-only', () => {
     const table = mountTable(plan());
-    expect(table.split('\n')[0]).toBe('/state/root /state/root none rbind,rprivate,nosuid,nodev,ro 0 0');
-    expect(lineFor(table, '/usr')).toBe('/usr /state/root/usr none rbind,rprivate,nosuid,nodev,ro 0 0');
-    expect(table).not.toContain('/state/root/bin ');
+    expect(table.split('\n')[0]).toBe('/state/root /.. none rbind,rprivate,nosuid,nodev,ro 0 0');
+    expect(lineFor(table, '/usr')).toBe('/usr /../usr none rbind,rprivate,nosuid,nodev,ro 0 0');
+    expect(table).not.toContain('/../bin ');
   });
 
   it('makes the channel and /proc/sys read-only and the disk writable', () => {
@@ -57,7 +58,7 @@ describe('the mount table', () => {
     expect(lineFor(table, '/run/sublet/channel')).toMatch(/[ ,]ro[ ,]/u);
     expect(lineFor(table, '/proc/sys')).toMatch(/[ ,]ro[ ,]/u);
     expect(lineFor(table, '/workspace')).toBe(
-      '/state/disk/workspace /state/root/workspace none rbind,rprivate,nosuid,nodev 0 0',
+      '/state/disk/workspace /../workspace none rbind,rprivate,nosuid,nodev 0 0',
     );
   });
 
@@ -70,7 +71,7 @@ describe('the mount table', () => {
 
   it('writes spaces, tabs, hashes and backslashes in octal', () => {
     const table = mountTable(plan({ mounts: [{ source: '/a b\t#\\c', target: '/mnt/x y' }] }));
-    expect(table).toContain('/a\\040b\\011\\043\\134c /state/root/mnt/x\\040y none');
+    expect(table).toContain('/a\\040b\\011\\043\\134c /../mnt/x\\040y none');
   });
 
   it('refuses a line break, which would begin a mount of its own', () => {
@@ -87,7 +88,7 @@ describe('the mount table', () => {
     const table = mountTable(plan({ mounts, mountsBelow }));
     for (const target of ['/one', '/one/below', '/one/below/more'])
       expect(lineFor(table, target), target).toMatch(/,ro 0 0$/u);
-    expect(lineFor(table, '/two')).toBe('/data /state/root/two none rbind,rprivate,nosuid,nodev 0 0');
+    expect(lineFor(table, '/two')).toBe('/data /../two none rbind,rprivate,nosuid,nodev 0 0');
   });
 
   it('keeps the flags that the host has locked', () => {
@@ -97,7 +98,7 @@ describe('the mount table', () => {
         lockedFlags: lockedFlagsFrom(MOUNTINFO),
       }),
     );
-    expect(lineFor(table, '/me')).toBe('/home/me /state/root/me none rbind,rprivate,nosuid,nodev,ro,noatime 0 0');
+    expect(lineFor(table, '/me')).toBe('/home/me /../me none rbind,rprivate,nosuid,nodev,ro,noatime 0 0');
   });
 
   it('keeps a limited disk in memory, its parts within the limit together', () => {

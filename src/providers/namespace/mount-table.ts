@@ -6,7 +6,9 @@ import { CHANNEL_DIR, DISK_DIRS, WORKDIR } from './layout.ts';
 import { DEVICES } from './skeleton.ts';
 
 export interface MountPlan {
+  /** The prepared root, and where it is mounted with all the rest. */
   readonly root: string;
+  readonly target: string;
   readonly image: Image;
   readonly diskDir: string;
   readonly channelDir: string;
@@ -32,7 +34,9 @@ export function mountTable(plan: MountPlan): string {
   const { root } = plan;
   const lines: string[] = [];
   const add = (source: string, target: string, type: string, options: readonly string[]): void => {
-    lines.push(`${escapeField(source)} ${escapeField(root + target)} ${type} ${[...new Set(options)].join(',')} 0 0`);
+    lines.push(
+      `${escapeField(source)} ${escapeField(plan.target + target)} ${type} ${[...new Set(options)].join(',')} 0 0`,
+    );
   };
   const bind = (source: string, target: string, options: readonly string[]): void =>
     // Private: what the host mounts below a source later on, writable perhaps, stays outside.
@@ -46,7 +50,7 @@ export function mountTable(plan: MountPlan): string {
   for (const entry of plan.image.entries) if (entry.kind === 'bind') bindReadOnly(entry.source, `/${entry.name}`);
   add('proc', '/proc', 'proc', ['nosuid', 'nodev', 'noexec']);
   // An ordinary user's sandbox has the id that owns its IPC namespace, and with it the settings there.
-  add(`${root}/proc/sys`, '/proc/sys', 'none', ['bind', 'ro', 'nosuid', 'nodev', 'noexec']);
+  add(`${plan.target}/proc/sys`, '/proc/sys', 'none', ['bind', 'ro', 'nosuid', 'nodev', 'noexec']);
   for (const name of DEVICES)
     add(`/dev/${name}`, `/dev/${name}`, 'none', ['bind', 'nosuid', 'noexec', ...plan.lockedFlags('/dev')]);
   add('devpts', '/dev/pts', 'devpts', ['newinstance', 'ptmxmode=0666', 'mode=620', 'nosuid', 'noexec']);

@@ -28,14 +28,16 @@ import {
 } from '../../provider/posix/process-tree.ts';
 import { type ProcessExit, runProcess } from '../../provider/posix/run-process.ts';
 import { spawnTurn } from '../../provider/posix/spawn-turn.ts';
+import { type ArmedShell, type OnlyShell, UNKNOWN_EXIT } from './armed-shell.ts';
 import { Channel } from './channel.ts';
 import { commandScript } from './command-script.ts';
 import { WORKDIR, type SandboxPaths } from './layout.ts';
 import { lostError } from './namespace-errors.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { BASE_ENV, enterLine, type Privileges } from './privileges.ts';
-import { type ArmedShell, ResidentShell, UNKNOWN_EXIT } from './resident-shell.ts';
+import { ResidentShell } from './resident-shell.ts';
 import { isRunning, type SandboxRecord } from './sandbox-record.ts';
+import type { FirstShell } from './start-sandbox.ts';
 
 export interface CommandsContext {
   readonly record: SandboxRecord;
@@ -57,13 +59,15 @@ export class NamespaceCommands implements Commands {
   readonly #tags = newTagGroup();
   #env: Readonly<Record<string, string>>;
   #resident: Promise<ResidentShell> | undefined;
+  #only: OnlyShell | undefined;
   #cancelRest: () => void = () => undefined;
 
-  /** `resident` is the shell that came with the sandbox, if this process started it. */
-  constructor(context: CommandsContext, resident?: ResidentShell) {
+  /** `first` is the shell that came with the sandbox, if this process started it. */
+  constructor(context: CommandsContext, first?: FirstShell) {
     this.#context = context;
     this.#env = context.env;
-    if (resident !== undefined) this.#resident = Promise.resolve(resident);
+    if (first instanceof ResidentShell) this.#resident = Promise.resolve(first);
+    else this.#only = first;
     this.#background = new BackgroundCommands({
       dir: context.paths.commands,
       clock: context.clock,
@@ -87,7 +91,7 @@ export class NamespaceCommands implements Commands {
       tag,
     });
     this.#cancelRest();
-    const shell = await (await this.#residentShell()).take();
+    const shell = await (this.#takeOnly() ?? (await this.#residentShell())).take();
     const stdin = shell.start(script, options.stdin !== undefined);
     const streams = { stdin, stdout: shell.stdout, stderr: shell.stderr, exit: this.#exitOf(shell, tag) };
     const result = await runProcess(streams, options, {
@@ -114,8 +118,15 @@ export class NamespaceCommands implements Commands {
   /** Ends the waiting shells; commands that run go on, and the next one finds its way in anew. */
   async close(): Promise<void> {
     this.#cancelRest();
+    this.#takeOnly()?.close();
     const resident = await this.#resident?.catch(() => undefined);
     resident?.close();
+  }
+
+  #takeOnly(): OnlyShell | undefined {
+    const only = this.#only;
+    this.#only = undefined;
+    return only;
   }
 
   async #residentShell(): Promise<ResidentShell> {
@@ -132,7 +143,7 @@ export class NamespaceCommands implements Commands {
     const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`, stock);
     await channel.makeResident();
     const [program = '', ...args] = enterLine(privileges, record);
-    const stdio = await withoutInherited(['ignore', 'ignore', 'pipe', 'ignore', 'pipe']);
+    const stdio = withoutInherited(['ignore', 'ignore', 'pipe', 'ignore', 'pipe']);
     await spawnTurn();
     const child = spawn(
       program,

@@ -32,14 +32,21 @@ afterAll(async () => {
   await rm(stateDir, { recursive: true, force: true });
 });
 
-describe.runIf(usable)('the namespace provider', () => {
+const KINDS = [
+  { kind: 'a sandbox', defaults: {} },
+  { kind: 'a sandbox that is expected to run one command', defaults: { ephemeral: true, expectsOneCommand: true } },
+];
+
+describe.runIf(usable).each(KINDS)('the namespace provider: $kind', ({ defaults }) => {
   const claims = { capabilities: new Set(module.capabilities) };
   for (const testCase of providerContract.filter((each) => missingCapabilities(each, claims).length === 0)) {
     it(testCase.name, ({ signal }) =>
-      runProviderCase(testCase, { provider, signal, secondProvider: () => module.open(context()) }),
+      runProviderCase(testCase, { provider, signal, defaults, secondProvider: () => module.open(context()) }),
     );
   }
+});
 
+describe.runIf(usable)('the namespace provider', () => {
   it('says which mount source is missing', async ({ signal }) => {
     const mounts = [{ source: '/no/such/directory', target: '/x' }];
     const spec = {

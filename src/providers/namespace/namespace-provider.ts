@@ -87,7 +87,7 @@ export class NamespaceProvider implements SandboxProvider {
     try {
       const record = newRecord(spec, await identifySelf(), this.#context.clock.now());
       await writeFirstRecord(this.#stateDir, record);
-      return await this.#start(record, spec.env ?? {}, spec.onProgress, signal);
+      return await this.#start(record, spec, signal);
     } catch (cause) {
       await this.destroy({ name: spec.name }, AbortSignal.timeout(10_000)).catch((error: unknown) => {
         this.#context.log.warn(
@@ -114,7 +114,7 @@ export class NamespaceProvider implements SandboxProvider {
     const isSame = held?.init?.pid === record.init?.pid && held?.init?.startTicks === record.init?.startTicks;
     const commands = held !== undefined && isSame ? held.commands : this.#hold(record, {});
     if (options.env !== undefined) commands.setEnv(options.env);
-    return this.#handle(record, commands);
+    return this.#handle(record, commands, await stateOf(record));
   }
 
   async destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
@@ -180,7 +180,7 @@ export class NamespaceProvider implements SandboxProvider {
     if (await isRunning(record)) return;
     await this.#letGo(ref.name);
     await endSandbox(record, (await this.#starter.host()).cgroups);
-    await this.#start({ ...record, uplink: undefined, paused: false }, options.env ?? {}, undefined, signal);
+    await this.#start({ ...record, uplink: undefined, paused: false }, options, signal);
   }
 
   async setNetwork(ref: SandboxRef, level: NetworkLevel): Promise<void> {
@@ -231,15 +231,16 @@ export class NamespaceProvider implements SandboxProvider {
 
   async #start(
     record: SandboxRecord,
-    env: Readonly<Record<string, string>>,
-    onProgress: SandboxSpec['onProgress'],
+    wanted: Pick<SandboxSpec, 'env' | 'onProgress' | 'expectsOneCommand'>,
     signal: AbortSignal,
   ): Promise<SandboxHandle> {
-    const started = await this.#starter.start(record, onProgress ?? (() => undefined), signal);
+    const owned = wanted.expectsOneCommand === true ? 'once' : 'owned';
+    const life = record.ephemeral ? owned : 'free';
+    const started = await this.#starter.start(record, life, wanted.onProgress ?? (() => undefined), signal);
     const made = { ...started.record, maker: undefined };
     // Nobody but its maker has use for an ephemeral one, so nobody waits to be told.
     if (!record.ephemeral) await writeRecord(this.#stateDir, made);
-    return this.#handle(made, this.#hold(made, env, started));
+    return this.#handle(made, this.#hold(made, wanted.env ?? {}, started), 'running');
   }
 
   #hold(record: SandboxRecord, env: Readonly<Record<string, string>>, made?: StartedSandbox): NamespaceCommands {
@@ -252,16 +253,16 @@ export class NamespaceProvider implements SandboxProvider {
         env,
         clock: this.#context.clock,
       },
-      made?.resident,
+      made?.shell,
     );
     this.#held.set(record.name, { commands, init: record.init, setup: made?.setup });
     return commands;
   }
 
-  async #handle(record: SandboxRecord, commands: NamespaceCommands): Promise<SandboxHandle> {
+  #handle(record: SandboxRecord, commands: NamespaceCommands, state: ProviderState): SandboxHandle {
     return {
       ref: { name: record.name },
-      state: await stateOf(record),
+      state,
       network: record.network,
       workdir: WORKDIR,
       commands,

@@ -1,5 +1,5 @@
 /** The two ways to make a sandbox: by root, which maps its own id and an unprivileged one, and by an ordinary user. */
-import { HOME, HOST_UID, INNER_UID, WORKDIR } from './layout.ts';
+import { HOME, HOST_UID, INNER_UID, OVER_ROOT, WORKDIR } from './layout.ts';
 import { limitScript } from './limits.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { JOIN } from './scripts.ts';
@@ -18,7 +18,12 @@ export interface Privileges {
   readonly idMap: string | undefined;
   /** User namespaces that `drop` itself makes. The agent may make none: in one of its own it would hold capabilities. */
   readonly innerUserNamespaces: number;
-  /** Drops every privilege, changes root to the current directory, and runs the rest of the line. */
+  /**
+   * The new root is mounted elsewhere and moved over the host's when privileges are dropped: the kernel grants no user
+   * namespace to whoever's root is covered.
+   */
+  readonly movesRoot: boolean;
+  /** Drops every privilege, changes to the new root, and runs the rest of the line. */
   readonly drop: readonly string[];
 }
 
@@ -29,7 +34,8 @@ const ROOT: Privileges = {
   outerUid: INNER_UID,
   idMap: `0 0 1\n${INNER_UID} ${HOST_UID} 1\n`,
   innerUserNamespaces: 0,
-  drop: ['unshare', '--setgid', `${INNER_UID}`, '--setuid', `${INNER_UID}`, '--root=.', `--wd=${WORKDIR}`],
+  movesRoot: false,
+  drop: ['unshare', '--setgid', `${INNER_UID}`, '--setuid', `${INNER_UID}`, `--root=${OVER_ROOT}`, `--wd=${WORKDIR}`],
 };
 
 /** One user namespace holds the mounts, a second one inside it the agent: it has no rights over the first. */
@@ -40,6 +46,7 @@ const USER: Privileges = {
   outerUid: 0,
   idMap: undefined,
   innerUserNamespaces: 1,
+  movesRoot: true,
   drop: ['unshare', `--map-user=${INNER_UID}`, `--map-group=${INNER_UID}`, '--root=.', `--wd=${WORKDIR}`],
 };
 

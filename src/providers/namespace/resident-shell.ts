@@ -1,11 +1,9 @@
 /** The resident shell of one sandbox as this process holds it: keeps shells armed, hands them out, hears how they end. */
 import { Socket } from 'node:net';
-import { SubletError } from '../../core/errors.ts';
 import { closeFd } from '../../provider/posix/fifo-pool.ts';
-import type { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
+import { type ArmedShell, discardPipes, exitFrom, handOver, shellEnded, UNKNOWN_EXIT } from './armed-shell.ts';
 import type { Channel, SlotPipes } from './channel.ts';
-import { armedScript } from './command-script.ts';
 import { Turnstile } from './turnstile.ts';
 
 const MAX_SPARE = 8;
@@ -14,14 +12,6 @@ const MAX_ARMING = 8;
 /** Longer than any slot's name with what is said of it. */
 const MAX_STATUS_LINE = 512;
 
-export interface ArmedShell {
-  readonly stdout: PipeReader;
-  readonly stderr: PipeReader;
-  readonly exit: Promise<ProcessExit>;
-  /** Hands over the script; returns its standard input when it was asked for. */
-  start(script: string, stdin: boolean): Socket | null;
-}
-
 interface Slot {
   readonly pipes: SlotPipes;
   readonly armed: Promise<void>;
@@ -29,8 +19,6 @@ interface Slot {
   onArmed(): void;
   onExit(exit: ProcessExit): void;
 }
-
-export const UNKNOWN_EXIT: ProcessExit = { exitCode: null, signal: undefined };
 
 export class ResidentShell {
   readonly #channel: Channel;
@@ -133,12 +121,12 @@ export class ResidentShell {
   }
 
   async #armNow(): Promise<Slot> {
-    if (!this.#isOpen) throw ended();
+    if (!this.#isOpen) throw shellEnded();
     const pipes = await this.#channel.openSlot();
     const slot = newSlot(pipes);
     if (!this.#isOpen) {
       discard(slot);
-      throw ended();
+      throw shellEnded();
     }
     this.#slots.set(pipes.slot, slot);
     this.#control.write(`${pipes.slot}\n`);
@@ -157,9 +145,7 @@ export class ResidentShell {
     this.#started++;
     // The first command may be the only one: only a second shows that more will come.
     if (this.#started > 1) for (let count = this.#spare.length; count < this.#spareTarget; count++) this.warm();
-    if (stdin) pipes.script.ref().write(armedScript(script, true));
-    else pipes.script.end(armedScript(script, false));
-    return stdin ? pipes.script : null;
+    return handOver(pipes, script, stdin);
   }
 
   #hear(chunk: Buffer): void {
@@ -169,8 +155,7 @@ export class ResidentShell {
       const [kind, name = '', code] = line.split(' ');
       const slot = this.#slots.get(name);
       if (kind === 'a') slot?.onArmed();
-      if (kind === 'x')
-        this.#finish(name, { exitCode: /^\d{1,3}$/u.test(code ?? '') ? Number(code) : null, signal: undefined });
+      if (kind === 'x') this.#finish(name, exitFrom(code));
     }
     // The pipe is open to the agent too, and what it writes there must not pile up here.
     if (this.#rest.length > MAX_STATUS_LINE) this.#rest = '';
@@ -199,19 +184,12 @@ function newSlot(pipes: SlotPipes): Slot {
   const exit = new Promise<ProcessExit>((resolve) => (onEnd = resolve));
   armed.catch(() => undefined);
   const onExit = (how: ProcessExit): void => {
-    onFailed(ended());
+    onFailed(shellEnded());
     onEnd(how);
   };
   return { pipes, armed, exit, onArmed, onExit };
 }
 
-/** Without its script an armed shell reads the end of its input and is done. */
 function discard(slot: Slot): void {
-  for (const stream of [slot.pipes.script, slot.pipes.stdout, slot.pipes.stderr]) stream.destroy();
-}
-
-function ended(): SubletError {
-  return new SubletError('SANDBOX_LOST', 'The shell inside the sandbox ended.', {
-    hint: 'Run the command again: a new shell is started if the sandbox lives.',
-  });
+  discardPipes(slot.pipes);
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import type { Clock } from '../../core/clock.ts';
-import { makeBlank, type Setup } from './blank.ts';
+import { type Life, makeBlank, type Setup } from './blank.ts';
 import { BlankSupply } from './blank-supply.ts';
 import { type BuildHost, buildSandbox } from './build-sandbox.ts';
 import { cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
@@ -10,15 +10,14 @@ import { sandboxPaths } from './layout.ts';
 import { defaultLimits } from './limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import type { Privileges } from './privileges.ts';
-import type { ResidentShell } from './resident-shell.ts';
 import { RootCache } from './root-cache.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
-import { startSandbox } from './start-sandbox.ts';
+import { type FirstShell, startSandbox } from './start-sandbox.ts';
 import { openUplink, type UplinkTool } from './uplink.ts';
 
 export interface StartedSandbox {
   readonly record: SandboxRecord;
-  readonly resident: ResidentShell;
+  readonly shell: FirstShell;
   readonly setup: Setup;
 }
 
@@ -43,7 +42,7 @@ export class SandboxStarter {
     this.#context = context;
     this.#roots = new RootCache(context.stateDir, context.clock);
     this.#blanks = new BlankSupply(
-      (onStarted) => makeBlank(context.privileges, async () => (await this.host()).cgroups, cgroupName(), onStarted),
+      (onMapped) => makeBlank(context.privileges, async () => (await this.host()).cgroups, cgroupName(), onMapped),
       context.clock,
     );
   }
@@ -55,25 +54,29 @@ export class SandboxStarter {
   /** Throws when any step fails; what is recorded by then is the caller's to destroy. */
   async start(
     record: SandboxRecord,
+    life: Life,
     onProgress: (message: string) => void,
     signal: AbortSignal,
   ): Promise<StartedSandbox> {
     const { stateDir } = this.#context;
     const host = await this.host();
-    const preparing = buildSandbox(host, this.#roots, record, sandboxPaths(stateDir, record.name), onProgress);
+    const preparing = buildSandbox(host, this.#roots, record, sandboxPaths(stateDir, record.name), life, onProgress);
     const taking = this.#blanks.take();
     const [prepared, blank] = await Promise.all([preparing, taking]).catch(async (cause: unknown) => {
       // Whichever came through is not to be left behind by the other's failure.
       await Promise.allSettled([preparing, taking.then((unused) => unused.discard())]);
       throw cause;
     });
-    const { init, holder, cgroups, setup } = blank;
-    let started: SandboxRecord = { ...record, init, holder, cgroups };
+    const { init, holder, setup } = blank;
+    let started: SandboxRecord = { ...record, init, holder };
+    const confine = async (): Promise<void> => {
+      const cgroups = await blank.cgroups;
+      started = { ...started, cgroups };
+      if (host.cgroups === undefined) return;
+      await limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
+    };
     const begin = async (): Promise<void> => {
-      await Promise.all([
-        writeRecord(stateDir, started),
-        host.cgroups && limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem())),
-      ]);
+      await writeRecord(stateDir, started);
       if (record.network !== 'open') return;
       await openUplink({ name: record.name, init, holder }, this.#context.uplink, (uplink) => {
         started = { ...started, uplink };
@@ -81,9 +84,9 @@ export class SandboxStarter {
       });
     };
     try {
-      const resident = await startSandbox(blank, { owned: record.ephemeral, prepared, record: begin }, signal);
+      const shell = await startSandbox(blank, { life, prepared, confine, record: begin }, signal);
       this.#blanks.refill();
-      return { record: started, resident, setup };
+      return { record: started, shell, setup };
     } catch (cause) {
       await blank.discard();
       throw cause;
@@ -107,7 +110,7 @@ export class SandboxStarter {
     const cgroups = await findCgroupHost(mountInfo, own);
     // Not now: whoever looks around is in a hurry to make a sandbox, and one run has nothing to sweep.
     if (cgroups !== undefined) clock.schedule(SWEEP_AFTER_MS, () => void sweepCgroups(cgroups), { ref: false });
-    const { diskOwner, outerUid } = privileges;
-    return { stateDir, stock, diskOwner, outerUid, cgroups };
+    const { diskOwner, outerUid, movesRoot } = privileges;
+    return { stateDir, stock, diskOwner, outerUid, cgroups, movesRoot };
   }
 }

@@ -1,8 +1,11 @@
 /**
  * The shell scripts of a sandbox's life, in the order they run. POSIX sh: dash, bash and busybox all run them.
- * Status lines go to file descriptor 4: `p PID` first process, `b` blank namespaces, `c` privileges dropped, `m` host out of sight, `r` the
+ * Status lines go to file descriptor 4: `p PID` first process, `b` blank namespaces, `c` privileges dropped, `m` host out of sight where that comes later, `r` the
  * resident shell listens; then, on a pipe of its own that ends with it, `a N` slot armed, `x N CODE` its command ended.
+ * Where one command is expected there is no such pipe: its slot's lines come here.
  */
+
+import { OVER_ROOT } from './layout.ts';
 
 /**
  * The first process of new namespaces. It says which one it is and waits until it is root of the outer user namespace;
@@ -29,44 +32,61 @@ echo "b" >&4
 { IFS= read -r table && IFS= read -r root && IFS= read -r limits && IFS= read -r life; } <&3 || exit 0
 mount -n -c -a -T "$table" || exit 90
 wait
-cd "$root" || exit 91
 eval "$limits"
 read -r go <&3 || exit 0
 echo "$inner" >/proc/sys/user/max_user_namespaces
-{ read -r go <&5 && mount -n -c --move . / && echo m >&4; } &
-exec 5<&-
+if [ "$root" != ${OVER_ROOT} ]; then
+  cd "$root" || exit 91
+  { read -r go <&5 && mount -n -c --move . / && echo m >&4; } &
+  exec 5<&-
+fi
 exec "$@" "$life"
 `;
 
-/**
- * The resident shell: for every slot named on the control pipe it arms one shell in a session of its own, and reports
- * how that shell's command ended. $1 names its pipes.
- */
+/** Arms a shell for the slot in $slot, in a session of its own, and reports how its command ended. */
+const ARM = `{ $alone sh -c ". /run/sublet/scripts/armed" sh "$slot"; echo "x $slot $?" >&4; } </dev/null >/dev/null 2>&1 3<&- 5<&- &`;
+
+const FIND_SETSID = `
+alone=
+command -v setsid >/dev/null && alone=setsid
+`;
+
+/** The resident shell: for every slot named on the control pipe it arms one shell. $1 names its pipes. */
 export const RESIDENT: string = `
 exec 5<"/run/sublet/channel/$1.control" 6>"/run/sublet/channel/$1.status"
 echo r >&4
 exec 4>&6 6>&-
-alone=
-command -v setsid >/dev/null && alone=setsid
+${FIND_SETSID.trim()}
 while IFS= read -r slot <&5; do
-  { $alone sh -c ". /run/sublet/scripts/armed" sh "$slot" 5<&-; echo "x $slot $?" >&4; } </dev/null >/dev/null 2>&1 5<&- &
+  ${ARM}
 done
 `;
 
+/** The names of the resident shell that comes with a sandbox, and of its first slot. */
+export const FIRST_RESIDENT = 'first';
+export const FIRST_SLOT = `${FIRST_RESIDENT}0`;
+
 /**
  * The sandbox's first process, on the image's files and without privileges. It starts the resident shell and waits for
- * it, which also collects orphans; then for its maker's end of descriptor 3 when $1 is "owned", else for ever.
+ * it, which also collects orphans; then for its maker's end of descriptor 3 when $1 is "owned", else for ever. When $1
+ * is "once" it arms a single shell in place of the resident one and is owned.
  */
 export const INIT: string = `
 echo c >&4
 keep=$1
-set -- first
-( ${RESIDENT.trim()} ) 3<&- &
-[ "$keep" = owned ] || exec 3<&- 6<>/run/sublet/channel/keep
-exec 2>/dev/null 4>&-
-wait $!
-if [ "$keep" = owned ]; then until cat <&3 >/dev/null; do :; done; exit 0; fi
-while :; do cat <&6 >/dev/null; done
+if [ "$keep" = once ]; then
+  slot=${FIRST_SLOT}
+  ${FIND_SETSID.trim()}
+  ${ARM}
+  exec 2>/dev/null 4>&-
+else
+  set -- ${FIRST_RESIDENT}
+  ( ${RESIDENT.trim()} ) 3<&- &
+  [ "$keep" = owned ] || exec 3<>/run/sublet/channel/keep
+  exec 2>/dev/null 4>&-
+  wait $!
+fi
+until ( while read -r line <&3; do :; done ); do :; done
 `;
 
 /** An armed shell: it has its streams, waits for one script, becomes it. */

@@ -1,51 +1,67 @@
 /** Turns blank namespaces into a running sandbox: mounts, first process, resident shell. */
-import type { Blank } from './blank.ts';
+import { OnlyShell } from './armed-shell.ts';
+import type { Blank, Life } from './blank.ts';
 import type { Channel } from './channel.ts';
 import { ResidentShell } from './resident-shell.ts';
 
 /** What the setup must find in place. */
 export interface Prepared {
   readonly mountTable: string;
-  readonly root: string;
+  /** Where it mounts the new root. */
+  readonly target: string;
   readonly limits: string;
-  /** Its resident's pipes are made. */
+  /** Its resident's pipes are made, unless one command is expected. */
   readonly channel: Channel;
 }
 
 export interface StartPlan {
-  /** Ends when this process does. */
-  readonly owned: boolean;
+  readonly life: Life;
   readonly prepared: Prepared;
-  /** Records the processes and gives them a network; nothing of the agent runs before it resolves. */
+  /** Puts the first process under its limits: what it starts inherits them. */
+  confine(): Promise<void>;
+  /** Records the processes and gives them a network. Called after `confine`; no command runs before it resolves. */
   record(): Promise<void>;
 }
 
-/** The resident shell that comes with the sandbox. */
-export const FIRST_RESIDENT = 'first';
+/** What waits inside for commands: one for any number, or one for the first. */
+export type FirstShell = ResidentShell | OnlyShell;
 
 /** Throws when any step fails; the caller destroys what there is. */
-export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortSignal): Promise<ResidentShell> {
+export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortSignal): Promise<FirstShell> {
   const { setup } = blank;
+  let only: OnlyShell | undefined;
   const onAbort = (): void => setup.abort(signal);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     if (signal.aborted) onAbort();
-    const { mountTable, root, limits, channel } = plan.prepared;
-    setup.lifeline.write(`${[mountTable, root, limits, plan.owned ? 'owned' : 'free'].join('\n')}\n`);
+    const { mountTable, target, limits, channel } = plan.prepared;
+    setup.lifeline.write(`${[mountTable, target, limits, plan.life].join('\n')}\n`);
     channel.prepareSlot();
-    await Promise.race([plan.record(), setup.ended]);
-    setup.lifeline.write('recorded\n');
+    await Promise.race([plan.confine(), setup.ended]);
+    const recorded = Promise.race([plan.record(), setup.ended]);
+    recorded.catch(() => undefined);
+    // What would outlive this process has to be found by the next. What ends with it need not wait.
+    if (plan.life === 'free') await recorded;
+    // Its shell opens these pipes by itself, at once.
+    if (plan.life === 'once') only = new OnlyShell(await channel.openSlot(), setup);
+    setup.lifeline.write('confined\n');
+    const first = only ?? (await openResident(blank, channel));
     await setup.line('c');
-    setup.mover.write('go\n');
-    const resident = await ResidentShell.open(channel, setup.line('r'));
-    resident.warm();
-    await setup.line('m');
-    setup.letGo(plan.owned);
-    return resident;
+    await setup.hideHost();
+    await recorded;
+    setup.letGo(plan.life);
+    return first;
   } catch (cause) {
+    only?.close();
     await plan.prepared.channel.discardSlot();
     throw cause;
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+async function openResident({ setup }: Blank, channel: Channel): Promise<ResidentShell> {
+  const resident = await ResidentShell.open(channel, setup.line('r'));
+  resident.warm();
+  return resident;
 }

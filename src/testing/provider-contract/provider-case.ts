@@ -11,6 +11,8 @@ export interface ProviderSubject {
   readonly signal: AbortSignal;
   /** Another instance over the same world, as another process would have it. */
   readonly secondProvider?: (() => Promise<SandboxProvider>) | undefined;
+  /** What every sandbox is asked to be unless a case says otherwise: the contract holds for each kind. */
+  readonly defaults?: Partial<SandboxSpec> | undefined;
 }
 
 export interface ProviderCaseContext {

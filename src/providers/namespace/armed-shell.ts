@@ -1,0 +1,78 @@
+/** A shell inside a sandbox that has its streams and waits for one script: how it is given that, and what it says at its end. */
+import type { Socket } from 'node:net';
+import { SubletError } from '../../core/errors.ts';
+import type { PipeReader } from '../../provider/posix/pipe-reader.ts';
+import type { ProcessExit } from '../../provider/posix/run-process.ts';
+import type { Setup } from './blank.ts';
+import type { SlotPipes } from './channel.ts';
+import { armedScript } from './command-script.ts';
+
+export interface ArmedShell {
+  readonly stdout: PipeReader;
+  readonly stderr: PipeReader;
+  readonly exit: Promise<ProcessExit>;
+  /** Hands over the script; returns its standard input when it was asked for. */
+  start(script: string, stdin: boolean): Socket | null;
+}
+
+export const UNKNOWN_EXIT: ProcessExit = { exitCode: null, signal: undefined };
+
+/** The one shell that comes with a sandbox which expects one command. */
+export class OnlyShell {
+  readonly #pipes: SlotPipes;
+  readonly #setup: Setup;
+
+  constructor(pipes: SlotPipes, setup: Setup) {
+    this.#pipes = pipes;
+    this.#setup = setup;
+  }
+
+  /** May be called once. Its pipes have no other end before it is armed, and would seem to be over. */
+  async take(): Promise<ArmedShell> {
+    const [pipes, setup] = [this.#pipes, this.#setup];
+    // A waiting shell does not keep this process alive; a command does.
+    setup.setStatusReferenced(true);
+    const exit = setup.line('x').then(
+      (said) => exitFrom(said.split(' ')[1]),
+      () => UNKNOWN_EXIT,
+    );
+    void exit.then(() => setup.setStatusReferenced(false));
+    const armed = setup.line('a').then(
+      () => true,
+      () => false,
+    );
+    if (!(await Promise.race([armed, exit.then(() => false)]))) {
+      discardPipes(pipes);
+      throw shellEnded();
+    }
+    const { stdout, stderr } = pipes;
+    return { stdout, stderr, exit, start: (script, stdin) => handOver(pipes, script, stdin) };
+  }
+
+  /** It is not wanted after all, and ends. */
+  close(): void {
+    discardPipes(this.#pipes);
+  }
+}
+
+/** The pipe is open to the agent too: what is no exit code is none. */
+export function exitFrom(code: string | undefined): ProcessExit {
+  return /^\d{1,3}$/u.test(code ?? '') ? { exitCode: Number(code), signal: undefined } : UNKNOWN_EXIT;
+}
+
+export function handOver({ script: pipe }: SlotPipes, script: string, stdin: boolean): Socket | null {
+  if (stdin) pipe.ref().write(armedScript(script, true));
+  else pipe.end(armedScript(script, false));
+  return stdin ? pipe : null;
+}
+
+/** Without its script an armed shell reads the end of its input and is done. */
+export function discardPipes(pipes: SlotPipes): void {
+  for (const stream of [pipes.script, pipes.stdout, pipes.stderr]) stream.destroy();
+}
+
+export function shellEnded(): SubletError {
+  return new SubletError('SANDBOX_LOST', 'The shell inside the sandbox ended.', {
+    hint: 'Run the command again: a new shell is started if the sandbox lives.',
+  });
+}
