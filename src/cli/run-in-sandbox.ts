@@ -1,6 +1,6 @@
 /** Runs one command in a sandbox with this process's streams: a terminal when there is one at both ends, else pipes. */
 import type { AgentHandle } from '../core/api.ts';
-import type { Command, CommandExit } from '../core/commands.ts';
+import type { Command, CommandExit, CommandResult, RunOptions } from '../core/commands.ts';
 import type { CommandContext } from './command.ts';
 import { toExitStatus } from './exit-status.ts';
 import type { Terminal } from './terminal.ts';
@@ -14,26 +14,45 @@ export interface SandboxedCommand {
   readonly json: boolean;
 }
 
+/** Where the command is run, and the sandbox's id once it has begun. */
+export interface CommandRunner {
+  run(command: Command, options: RunOptions): Promise<CommandResult>;
+  readonly sandboxId: string | undefined;
+}
+
 /** Returns the exit status. */
 export async function runInSandbox(
   sandbox: AgentHandle,
   work: SandboxedCommand,
   context: CommandContext,
 ): Promise<number> {
-  const { terminal, signal } = context;
-  const { command, json, ...options } = work;
-  if (terminal.isInteractive && !json) {
-    const { runOnTerminal } = await import('./run-on-terminal.ts');
-    return reportExit(await runOnTerminal(sandbox, work, context), terminal);
+  if (!wantsTerminal(work, context)) {
+    const run: CommandRunner['run'] = (command, options) => sandbox.commands.run(command, options);
+    return runWithPipes({ run, sandboxId: sandbox.sandboxId }, work, context);
   }
+  const { runOnTerminal } = await import('./run-on-terminal.ts');
+  return reportExit(await runOnTerminal(sandbox, work, context), context.terminal);
+}
+
+export function wantsTerminal(work: SandboxedCommand, { terminal }: CommandContext): boolean {
+  return terminal.isInteractive && !work.json;
+}
+
+/** Returns the exit status. */
+export async function runWithPipes(
+  runner: CommandRunner,
+  work: SandboxedCommand,
+  { terminal, signal }: CommandContext,
+): Promise<number> {
+  const { command, json, ...options } = work;
   const stdin = terminal.isStdinPiped ? terminal.stdin : undefined;
   if (json) {
     const { toJsonLine } = await import('./render/json-lines.ts');
-    const result = await sandbox.commands.run(command, { ...options, stdin, signal });
-    await terminal.write('stdout', toJsonLine({ sandboxId: sandbox.sandboxId, ...result }));
+    const result = await runner.run(command, { ...options, stdin, signal });
+    await terminal.write('stdout', toJsonLine({ sandboxId: runner.sandboxId, ...result }));
     return toExitStatus(result).status;
   }
-  const result = await sandbox.commands.run(command, {
+  const result = await runner.run(command, {
     ...options,
     stdin,
     signal,

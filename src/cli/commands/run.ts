@@ -2,7 +2,8 @@
 import { defineCommand } from '../command.ts';
 import { COMMAND_OPTIONS, toCommandOptions } from '../parse/command-options.ts';
 import { SANDBOX_OPTIONS, toSandboxOptions } from '../parse/sandbox-options.ts';
-import { runInSandbox } from '../run-in-sandbox.ts';
+import { runAlone } from '../run-alone.ts';
+import { runInSandbox, wantsTerminal } from '../run-in-sandbox.ts';
 import { withSandbox } from '../with-sandbox.ts';
 
 export const command = defineCommand({
@@ -22,6 +23,7 @@ export const command = defineCommand({
   async run({ options, rest }, context) {
     const wanted = { thread: options.thread, options: toSandboxOptions(options, context.env, context.signal) };
     const work = { command: rest, ...toCommandOptions(options) };
+    if (wanted.thread === undefined && !wantsTerminal(work, context)) return runAlone(wanted.options, work, context);
     return withSandbox(wanted, context, (sandbox) => runInSandbox(sandbox, work, context));
   },
 });
