@@ -2,25 +2,35 @@
  * Packs the compiled command line into a few files: Node takes half a millisecond to load a module, and `sublet run`
  * uses 150 of them. What every run needs is one chunk; the rest stays apart and is loaded when it is asked for.
  */
-import { chmod, rename, rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
 
 const dist = path.resolve(import.meta.dirname, '../dist');
 const packed = path.join(dist, 'cli-packed');
+const cli = path.join(dist, 'cli');
 
 // What every command needs goes with the entry; what `run` needs is one more file. Modules that a plain run never touches
 // stay apart, above all those that load a package when they are loaded themselves.
 const ENTRY = /\/dist\/(core\/errors|config\/nearest|cli\/(progress|command|command-table|parse\/command-line))\.js$/;
 const HOT =
-  /\/dist\/(open\.js|(core|manager|config|store|stores\/sqlite|provider|providers\/namespace)\/|cli\/(commands\/run|with-sandbox|run-in-sandbox|exit-status|parse\/.*)\.js)/;
-const COLD =
-  /\/(profile-schema|parse-profile|house-keys|cross-field|images|probe|pino-log|stderr-log|install-exit-hooks)\.js$/;
+  /\/dist\/(open\.js|(core|manager|config|store|stores\/sqlite|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
+const COLD = /\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks)\.js$/;
+
+// Packed too, because to find it by its name takes longer than to load it. Its native part stays in its own package: beside
+// ours, or below it in a checkout.
+const SQLITE = '@photostructure/sqlite';
+const PACKED = [SQLITE, 'node-gyp-build'];
+const SQLITE_DIRECTORY = `["../../..", "../../node_modules"].map((up) => \`\${__dirname}/\${up}/${SQLITE}/dist\`)
+  .find((dir) => require("node:fs").existsSync(dir)) ?? require("node:path").dirname(require.resolve("${SQLITE}"))`;
 
 const bundle = await rolldown({
-  input: path.join(dist, 'cli/main.js'),
+  input: { program: path.join(cli, 'main.js') },
   platform: 'node',
-  external: (id) => !id.startsWith('.') && !path.isAbsolute(id),
+  plugins: [{ name: 'sqlite', transform: (code, id) => (id.includes(`/${SQLITE}/`) ? placed(code) : null) }],
+  external: (id) => !id.startsWith('.') && !path.isAbsolute(id) && !PACKED.includes(id),
   preserveEntrySignatures: false,
 });
 await bundle.write({
@@ -29,9 +39,12 @@ await bundle.write({
   entryFileNames: '[name].cjs',
   chunkFileNames: '[name].cjs',
   comments: false,
+  // Names are left: they are what a stack is read by.
+  minify: { mangle: false, compress: true, codegen: true },
   codeSplitting: {
     includeDependenciesRecursively: false,
     groups: [
+      { name: 'sqlite', test: /\/node_modules\//, priority: 3 },
       { name: 'entry', test: ENTRY, priority: 2 },
       { name: 'engine', test: (id) => HOT.test(id) && !COLD.test(id), priority: 1 },
     ],
@@ -39,6 +52,38 @@ await bundle.write({
 });
 await bundle.close();
 
-await rm(path.join(dist, 'cli'), { recursive: true });
-await rename(packed, path.join(dist, 'cli'));
-await chmod(path.join(dist, 'cli/main.cjs'), 0o755);
+rmSync(cli, { recursive: true });
+renameSync(packed, cli);
+copyFileSync(path.join(import.meta.dirname, 'launcher.cjs'), path.join(cli, 'main.cjs'));
+chmodSync(path.join(cli, 'main.cjs'), 0o755);
+for (const name of PACKED)
+  copyFileSync(path.join(dist, '../node_modules', name, 'LICENSE'), path.join(cli, `${path.basename(name)}.LICENSE`));
+keepCode(['program', 'entry', 'engine', 'sqlite', 'rolldown-runtime']);
+
+/** One run, after which V8 is asked for the code of all it has used. A machine without sandboxes gets as far as it does. */
+function keepCode(chunks) {
+  const home = mkdtempSync(path.join(tmpdir(), 'sublet-pack-'));
+  for (const name of chunks)
+    if (/\bimport\(/.test(readFileSync(path.join(cli, `${name}.cjs`), 'utf8')))
+      throw new Error(`${name}.cjs imports a package, which only a chunk without kept code can.`);
+  const files = chunks.map((name) => path.join(cli, `${name}.cjs.${process.version}-${process.arch}.code`));
+  // Empty is refused and made anew; without a file the launcher would not ask.
+  for (const file of files) writeFileSync(file, '');
+  const recorder = path.join(import.meta.dirname, 'record-code.cjs');
+  const run = (...command) =>
+    spawnSync(process.execPath, [...command, path.join(cli, 'main.cjs'), 'run', '--', 'true'], {
+      env: { PATH: process.env.PATH, SUBLET_HOME: home },
+      stdio: 'ignore',
+      timeout: 30_000,
+    });
+  // The second finds the home made, as every later one does.
+  run();
+  run('--require', recorder);
+  rmSync(home, { recursive: true, force: true });
+}
+
+function placed(code) {
+  const there = code.replace('return __dirname;', `return ${SQLITE_DIRECTORY};`);
+  if (there === code) throw new Error(`${SQLITE} no longer looks for its native part as it did.`);
+  return there;
+}

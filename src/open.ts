@@ -1,4 +1,5 @@
 /** The composition root: the one place that puts store, configuration, providers and manager together. */
+import { randomBytes } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { isRunning, readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
@@ -61,6 +62,8 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
       identity,
     },
     {
+      // Node's own: the web's way to random bytes, which the engine takes by itself, is slow to load.
+      random: (length) => randomBytes(length),
       onClose: () => closeAll(opened, store),
       onProgress: ({ message }) => options.onProgress?.(message),
     },

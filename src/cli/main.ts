@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** The `sublet` command: finds the command, runs it, and turns whatever happens into an exit status. */
 import { SubletError, toSubletError } from '../core/errors.ts';
 import type { CommandContext } from './command.ts';

@@ -109,7 +109,7 @@ export async function startRunner(options: RunnerOptions, clock: Clock): Promise
   const directory = line.cwd ?? '/';
   const exports = shellExports(line.env);
   const enter = ['/bin/sh', '-c', 'cd -- "$1" || exit 126; shift; exec "$@"', 'sh', directory, line.file, ...line.args];
-  const stdio = await withoutInherited(['ignore', 'ignore', 'ignore', 'pipe', 'pipe']);
+  const stdio = withoutInherited(['ignore', 'ignore', 'ignore', 'pipe', 'pipe']);
   await spawnTurn();
   const child = spawn(
     '/bin/sh',

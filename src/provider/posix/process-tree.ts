@@ -5,9 +5,9 @@
  * `setsid`, a double fork nor `env -i` sheds it; `/proc/<pid>/limits` shows it. A process that sets the limit itself leaves
  * the tree: a tag finds what ran away by habit, not what hides. Ending the sandbox ends that too.
  */
+import { randomBytes } from 'node:crypto';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
-import { cryptoBytes } from '../../core/ids.ts';
 import type { RandomBytes } from '../../core/ids.ts';
 
 /** A decimal number below 2^63: 32 bits of the group, 31 of the command. */
@@ -30,13 +30,17 @@ const SCAN_CONCURRENCY = 32;
 /** A tree that is still there after this many rounds, a few seconds, is in the kernel's hands or another user's. */
 const MAX_KILL_ROUNDS = 200;
 
-export function newTagGroup(random: RandomBytes = cryptoBytes): TagGroup {
-  return String(new DataView(random(4).buffer).getUint32(0));
+export function newTagGroup(random: RandomBytes = randomBytes): TagGroup {
+  return String(firstUint32(random(4)));
 }
 
-export function newTag(group: TagGroup = newTagGroup(), random: RandomBytes = cryptoBytes): ProcessTag {
-  const command = new DataView(random(4).buffer).getUint32(0) & 0x7fff_ffff;
+export function newTag(group: TagGroup = newTagGroup(), random: RandomBytes = randomBytes): ProcessTag {
+  const command = firstUint32(random(4)) & 0x7fff_ffff;
   return String((BigInt(group) << COMMAND_BITS) | BigInt(command));
+}
+
+function firstUint32({ buffer, byteOffset }: Uint8Array): number {
+  return new DataView(buffer, byteOffset).getUint32(0);
 }
 
 /** A shell line that tags the shell and all that it starts: dash and busybox say -w, bash -x. */

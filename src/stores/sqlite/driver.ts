@@ -1,7 +1,4 @@
 /** The part of the `node:sqlite` interface that the store uses, and its late loading. */
-import { createRequire } from 'node:module';
-import type * as Sqlite from '@photostructure/sqlite';
-
 export type SqlValue = string | number | null;
 export type Row = readonly SqlValue[];
 
@@ -21,8 +18,7 @@ export interface Database {
 
 /** Opens a file that exists. `busyTimeoutMs` blocks the thread, so it is short. */
 export async function openDatabase(url: string, busyTimeoutMs: number): Promise<Database> {
-  // Required, not imported: the command line has no other use for the module loader, which takes 10 ms to wake.
-  const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite') as typeof Sqlite;
+  const { DatabaseSync } = await import('@photostructure/sqlite');
   const database = new DatabaseSync(url, { timeout: busyTimeoutMs });
   return {
     get isTransaction() {

@@ -1,5 +1,4 @@
 /** The store on SQLite. Every method is one short transaction; a single statement is one by itself. */
-import { setImmediate } from 'node:timers/promises';
 import type { EventFilter, NewEvent, SubletEvent } from '../../core/events.ts';
 import type { OwnerId, SandboxId } from '../../core/ids.ts';
 import type { NetworkLevel } from '../../core/network.ts';
@@ -288,7 +287,7 @@ export class SqliteStore implements Store {
 
   // A backlog must hold neither the lock nor this thread for long.
   async #inBatches(deleteSome: (limit: number) => number): Promise<number> {
-    for (let total = 0; ; await setImmediate()) {
+    for (let total = 0; ; await new Promise((resolve) => setImmediate(resolve))) {
       const deleted = await this.#connection.run(() => deleteSome(PRUNE_BATCH));
       total += deleted;
       if (deleted < PRUNE_BATCH) return total;
