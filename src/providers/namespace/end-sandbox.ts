@@ -24,9 +24,11 @@ export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | un
   await Promise.all([closeUplink(record.uplink), removeCgroups(record.cgroups), removeFreezer(cgroups, record)]);
 }
 
-/** Ends what this process started before anything is read: the record tells what else there is to end. */
-export function beginToEnd(setup: Setup | undefined, init: SandboxRecord['init']): void {
-  if (init !== undefined && isAlive(setup)) kill(init.pid);
+/** Ends what this process started before anything is read: the record tells what else there is to end. False if there is nothing. */
+export function beginToEnd(setup: Setup | undefined, init: SandboxRecord['init']): boolean {
+  if (init === undefined || !isAlive(setup)) return false;
+  kill(init.pid);
+  return true;
 }
 
 // Whoever holds the sandbox waits for its first process, so while it lives that pid is no other's.

@@ -26,7 +26,7 @@ import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from '
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
 import { identifySelf, isSameProcess } from './process-identity.ts';
-import { removeTree } from './remove-tree.ts';
+import { beginToRemove, removeTree } from './remove-tree.ts';
 import {
   isRunning,
   newRecord,
@@ -120,12 +120,14 @@ export class NamespaceProvider implements SandboxProvider {
   async destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
     throwIfAborted(signal);
     const held = this.#held.get(ref.name);
-    beginToEnd(held?.setup, held?.init);
+    const { dir, disk, channel } = sandboxPaths(this.#stateDir, ref.name);
+    // Its files go while its processes do; the record stays until they have gone.
+    const clearing = beginToEnd(held?.setup, held?.init) ? [disk, channel].map(beginToRemove) : [];
     await this.#letGo(ref.name);
     // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
     const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);
     if (record !== undefined) await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
-    await removeTree(sandboxPaths(this.#stateDir, ref.name).dir);
+    await Promise.all(clearing).then(() => removeTree(dir));
   }
 
   async *list(filter: Labels, signal: AbortSignal): AsyncIterable<ListedSandbox> {

@@ -13,6 +13,11 @@ export async function removeTree(dir: string): Promise<void> {
   }
 }
 
+/** What goes easily; the rest is left to `removeTree`. Never rejects. */
+export async function beginToRemove(dir: string): Promise<void> {
+  await removeDirectory(dir).catch(() => undefined);
+}
+
 /** Half the system calls of the general `rm`, which asks what each entry is. */
 async function removeDirectory(dir: string): Promise<void> {
   const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) =>
