@@ -62,13 +62,13 @@ keepCode(['program', 'entry', 'engine', 'sqlite', 'rolldown-runtime']);
 
 /** One run, after which V8 is asked for the code of all it has used. A machine without sandboxes gets as far as it does. */
 function keepCode(chunks) {
-  const home = mkdtempSync(path.join(tmpdir(), 'sublet-pack-'));
   for (const name of chunks)
     if (/\bimport\(/.test(readFileSync(path.join(cli, `${name}.cjs`), 'utf8')))
       throw new Error(`${name}.cjs imports a package, which only a chunk without kept code can.`);
   const files = chunks.map((name) => path.join(cli, `${name}.cjs.${process.version}-${process.arch}.code`));
   // Empty is refused and made anew; without a file the launcher would not ask.
   for (const file of files) writeFileSync(file, '');
+  const home = mkdtempSync(path.join(tmpdir(), 'sublet-pack-'));
   const recorder = path.join(import.meta.dirname, 'record-code.cjs');
   const run = (...command) =>
     spawnSync(process.execPath, [...command, path.join(cli, 'main.cjs'), 'run', '--', 'true'], {
@@ -76,10 +76,13 @@ function keepCode(chunks) {
       stdio: 'ignore',
       timeout: 30_000,
     });
-  // The second finds the home made, as every later one does.
-  run();
-  run('--require', recorder);
-  rmSync(home, { recursive: true, force: true });
+  try {
+    // The second finds the home made, as every later one does.
+    run();
+    run('--require', recorder);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
 }
 
 function placed(code) {
