@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SubletError } from '../../src/core/errors.ts';
 import { automaticProvider } from '../../src/open.ts';
-import { type CliResult, Installation, MAIN } from './installation.ts';
+import { type CliResult, Installation } from './installation.ts';
 
 const PLATFORMS = [
   ['darwin', 'macOS'],
@@ -19,10 +19,12 @@ beforeAll(async () => {
 
 afterAll(() => sublet.remove());
 
-/** The native part of SQLite is this machine's, so it is loaded before the name changes. */
+/** The native part of SQLite has to be this machine's. */
 const preloadFor = (platform: string): string => `
-const { DatabaseSync } = require('node:module').createRequire(${JSON.stringify(MAIN)})('@photostructure/sqlite');
-new DatabaseSync(':memory:').close();
+const here = process.platform;
+const { dlopen } = process;
+process.dlopen = (module, file, ...rest) =>
+  dlopen.call(process, module, file.replace('prebuilds/${platform}-', 'prebuilds/' + here + '-'), ...rest);
 Object.defineProperty(process, 'platform', { value: '${platform}' });
 `;
 
