@@ -1,7 +1,7 @@
 /** A Postgres server for tests: its own data, port and password, started from the binaries in node_modules. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,10 +16,16 @@ export const PASSWORD = 'only for tests: @/%';
 
 /** How it ends: letting nobody finish, or as if the machine had lost its power. */
 export type Ending = 'fast' | 'crash';
-const SIGNAL_OF: Readonly<Record<Ending, NodeJS.Signals>> = { fast: 'SIGINT', crash: 'SIGQUIT' };
+const SIGNAL_OF: Readonly<Record<Ending, string>> = { fast: 'INT', crash: 'QUIT' };
 
-// The shell ends the server when its own input ends, which it does when this process dies, however it dies.
-const KEEPER = '"$@" & server=$!; cat >/dev/null; kill -QUIT "$server" 2>/dev/null; wait "$server"';
+// The shell waits for a signal's name, or for the end of its input, which comes when this process dies, however it dies.
+// Then it ends the server, and unless it was told how, removes its directory.
+const KEEPER = `directory=$1; shift
+"$@" & server=$!
+read -r signal
+kill -"\${signal:-QUIT}" "$server" 2>/dev/null
+wait "$server"
+[ -n "$signal" ] || rm -rf "$directory"`;
 
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
@@ -76,9 +82,10 @@ export class PostgresServer {
   async begin(): Promise<void> {
     const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const args = ['-D', this.#data, '-p', String(this.port), ...settings];
-    const keeper = spawn('sh', ['-c', KEEPER, 'sh', path.join(this.#binaries, 'postgres'), ...args], {
+    const command = [path.join(this.#binaries, 'postgres'), ...args];
+    const keeper = spawn('sh', ['-c', KEEPER, 'sh', this.#directory, ...command], {
       ...this.#identity,
-      cwd: this.#directory,
+      cwd: tmpdir(),
       env: { PATH: process.env['PATH'], LC_ALL: 'C' },
       stdio: ['pipe', 'ignore', 'pipe'],
     });
@@ -90,12 +97,8 @@ export class PostgresServer {
     const keeper = this.#keeper;
     if (keeper === undefined) return;
     this.#keeper = undefined;
-    const ended = once(keeper, 'close');
-    const [pid] = (await readFile(path.join(this.#data, 'postmaster.pid'), 'utf8')).split('\n');
-    process.kill(Number(pid), SIGNAL_OF[ending]);
-    await gone(Number(pid));
-    keeper.stdin?.end();
-    await ended;
+    keeper.stdin?.end(`${SIGNAL_OF[ending]}\n`);
+    await once(keeper, 'close');
   }
 
   /** Ends it for good. Nothing stays. */
@@ -154,17 +157,6 @@ function readiness(keeper: ChildProcess): Promise<void> {
     keeper.once('error', reject);
     keeper.once('close', () => reject(new Error(`postgres did not start: ${last}`)));
   });
-}
-
-async function gone(pid: number): Promise<void> {
-  for (;;) {
-    try {
-      process.kill(pid, 0);
-    } catch {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 async function freePort(): Promise<number> {
