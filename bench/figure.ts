@@ -1,7 +1,7 @@
 /** One line of the results: ours, the raw thing of the same run, their ratio, and what it has to be. */
 import type { Distribution } from './measure.ts';
 
-export type Unit = 'ms' | 'µs' | 'MiB' | '/s';
+export type Unit = 'ms' | 'µs' | 'MiB' | '/s' | 'of them';
 
 export interface Figure {
   readonly name: string;

@@ -133,21 +133,8 @@ export function openInstallation(options: OpenOptions = {}): Installation {
 
 /** The first choice when nobody names a sandbox. It is not probed here: a create that fails says why. */
 export function automaticProvider(platform: NodeJS.Platform): string {
-  if (platform === 'linux') return 'namespace';
-  throw new SubletError(
-    'PROVIDER_UNUSABLE',
-    `The embedded sandboxes are Linux namespaces, and this is ${PLATFORM_NAMES[platform] ?? platform}.`,
-    {
-      hint: [
-        'Start Docker Desktop, Colima or Podman and use --sandbox docker (or SUBLET_SANDBOX=docker).',
-        'Or run all of it in Linux: docker run --rm -it --privileged -v sublet:/root/.sublet node:22 npx sublet run -- echo hello',
-        'Or name another provider with --sandbox; sublet providers lists them.',
-      ].join('\n'),
-    },
-  );
+  return platform === 'linux' ? 'namespace' : 'docker';
 }
-
-const PLATFORM_NAMES: Readonly<Record<string, string>> = { darwin: 'macOS', win32: 'Windows' };
 
 async function openStore(store: StoreName | Store | undefined, config: Config): Promise<Store> {
   if (typeof store === 'object') return store;
@@ -199,7 +186,8 @@ async function resolve(
   facts: Parameters<Config['resolve']>[1],
 ): ReturnType<Config['resolve']> {
   const resolved = await installation.config.resolve(wanted, facts);
-  if (resolved.image === undefined) return resolved;
+  // Names that were given to images on this machine; an engine has its own.
+  if (resolved.image === undefined || resolved.provider === 'docker') return resolved;
   const { resolveImage } = await import('./config/images.ts');
   return { ...resolved, image: await resolveImage(installation.config.home, resolved.image) };
 }

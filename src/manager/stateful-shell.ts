@@ -7,7 +7,7 @@ import { SubletError, abortedError } from '../core/errors.ts';
 import { cryptoBytes } from '../core/ids.ts';
 import { OutputCapture } from '../provider/posix/output-capture.ts';
 import { shellQuote } from '../provider/posix/shell-quote.ts';
-import { TrailerScanner } from './trailer-scanner.ts';
+import { TrailerScanner } from '../provider/posix/trailer-scanner.ts';
 
 type ShellRunOptions = NonNullable<Parameters<Shell['run']>[1]>;
 

@@ -12,5 +12,6 @@ export type {
   SandboxHandle,
   SandboxProvider,
   SandboxRef,
+  SandboxSnapshot,
   SandboxSpec,
 } from './provider.ts';

@@ -85,10 +85,19 @@ export interface SandboxProvider {
   start?(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<void>;
   /** With 'network-live'. Tightens without losing processes; open connections die. */
   setNetwork?(ref: SandboxRef, level: NetworkLevel, signal: AbortSignal): Promise<void>;
+  /** With 'snapshot'. What is on its disk, volumes and mounts left out, as an image that `create` takes. It stays until it is removed at the provider. */
+  snapshot?(ref: SandboxRef, signal: AbortSignal): Promise<SandboxSnapshot>;
+  /** With 'ports'. Where this machine reaches what listens on that port inside. UNSUPPORTED when it cannot, with the reason. */
+  portUrl?(ref: SandboxRef, port: number, signal: AbortSignal): Promise<string>;
   /** With 'metrics'. */
   metrics?(ref: SandboxRef, signal: AbortSignal): Promise<SandboxMetrics>;
   /** Lets go of everything this process holds. Twice is harmless. */
   close(): Promise<void>;
+}
+
+export interface SandboxSnapshot {
+  /** For the `image` of a spec. */
+  readonly image: string;
 }
 
 export interface AttachOptions {

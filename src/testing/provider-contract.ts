@@ -13,6 +13,7 @@ import { lifecycleCases } from './provider-contract/lifecycle-cases.ts';
 import { outputCases } from './provider-contract/output-cases.ts';
 import type { ProviderCase, ProviderCaseContext, ProviderSubject } from './provider-contract/provider-case.ts';
 import { ptyCases } from './provider-contract/pty-cases.ts';
+import { reachCases } from './provider-contract/reach-cases.ts';
 import { resourceCases } from './provider-contract/resource-cases.ts';
 import { stateCases } from './provider-contract/state-cases.ts';
 
@@ -31,6 +32,7 @@ export const providerContract: readonly ProviderCase[] = [
   ...fileNameCases,
   ...stateCases,
   ...resourceCases,
+  ...reachCases,
 ];
 
 /** Capabilities the case needs and the provider does not claim: the only reason to skip it. */

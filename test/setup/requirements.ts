@@ -15,6 +15,7 @@ export const REQUIREMENTS = [
   'iptables',
   'busybox',
   'docker',
+  'podman',
   'postgres',
 ] as const;
 export type RequirementName = (typeof REQUIREMENTS)[number];
@@ -58,6 +59,16 @@ export function dockerHost(): string | undefined {
   return process.env['SUBLET_TEST_DOCKER_HOST'];
 }
 
+/** Podman's compatible service, likewise. */
+export function podmanHost(): string | undefined {
+  return process.env['SUBLET_TEST_PODMAN_HOST'];
+}
+
+/** An image with sh and the usual programs that both engines have. */
+export function dockerImage(): string {
+  return process.env['SUBLET_TEST_DOCKER_IMAGE'] ?? 'busybox';
+}
+
 function requiredNames(): readonly string[] {
   return (process.env['SUBLET_TEST_REQUIRE'] ?? '').split(',').map((name) => name.trim());
 }
@@ -81,6 +92,11 @@ const PROBES: Readonly<Record<RequirementName, RequirementProbe>> = {
     const host = dockerHost();
     if (host === undefined) return 'SUBLET_TEST_DOCKER_HOST names no engine';
     return failure(['docker', '--host', host, 'version']);
+  },
+  podman: async () => {
+    const host = podmanHost();
+    if (host === undefined) return 'SUBLET_TEST_PODMAN_HOST names no service';
+    return failure(['podman', '--url', host, 'version']);
   },
   postgres: async () => {
     const { sharedPostgres } = await import('./postgres.ts');

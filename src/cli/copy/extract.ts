@@ -2,7 +2,7 @@
 import { chmod, link, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
-import { untar, type TarEntry } from './untar.ts';
+import { untar, type TarEntry } from '../../core/tar/untar.ts';
 
 export interface ExtractReport {
   readonly files: number;

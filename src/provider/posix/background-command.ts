@@ -174,7 +174,7 @@ export class BackgroundCommand implements RunningCommand {
   }
 }
 
-function outputLostError(stream: OutputStream, next: number, lostBytes: number): SubletError {
+export function outputLostError(stream: OutputStream, next: number, lostBytes: number): SubletError {
   return new SubletError('OUTPUT_LOST', `${lostBytes} bytes of ${stream} were discarded before they were read.`, {
     details: { stream, next, lostBytes },
     hint: `Only the newest output of a background command is kept. Go on from byte ${next}, or use run() with onStdout, which holds the command back.`,

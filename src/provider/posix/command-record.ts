@@ -107,11 +107,16 @@ async function readStatus<T extends null | undefined>(dir: string, missing?: T):
 }
 
 async function toExit(dir: string, status: number | null): Promise<CommandExit> {
-  const killed = (await fileExists(join(dir, 'timed-out'))) ? 'SIGKILL' : await readOptional(join(dir, 'killed'));
-  const timedOut = status !== 0 && (await fileExists(join(dir, 'timed-out')));
+  const isTimedOut = await fileExists(join(dir, 'timed-out'));
+  return commandExit(status, await readOptional(join(dir, 'killed')), isTimedOut);
+}
+
+/** How it ended, from the exit status and what was noted of it. `killed` is the signal that was sent last. */
+export function commandExit(status: number | null, killed: string | undefined, isTimedOut: boolean): CommandExit {
+  const timedOut = status !== 0 && isTimedOut;
+  const signal = isTimedOut ? 'SIGKILL' : killed;
   if (status === null) return { exitCode: null, timedOut };
-  if (killed !== undefined && status === 128 + signalNumber(killed))
-    return { exitCode: null, signal: killed, timedOut };
+  if (signal !== undefined && status === 128 + signalNumber(signal)) return { exitCode: null, signal, timedOut };
   return { exitCode: status, timedOut: false };
 }
 

@@ -36,7 +36,7 @@ const RECORD_BYTES = 16 * 1024;
 
 // $1 tag, $2 seconds until the time-out or empty, $3 "stdin" or empty, then the launch line.
 // Descriptor 3 brings the launch line's environment and 4 its input.
-const SCRIPT = `
+export const RUNNER_SCRIPT: string = `
 umask 077
 tag=$1 limit=$2 input=$3; shift 3
 exports=$(cat <&3); exec 3<&-
@@ -46,10 +46,13 @@ closing=; trap 'closing=1; exec 5>&-' USR1
 pump() {
   start=0 end=0 kept=
   while :; do
-    report=$(dd bs=${RECORD_BYTES} count=${RECORDS} of="$1.$start" oflag=append conv=notrunc 2>&1) || break
+    report=$(LC_ALL=C dd bs=${RECORD_BYTES} count=${RECORDS} of="$1.$start" oflag=append conv=notrunc 2>&1) || break
     records=\${report%% records in*}; records=\${records##*[!0-9+]}
-    written=\${report#*out}; written=\${written%% byte*}; written=\${written##*[!0-9]}
-    end=$((end + written))
+    case $report in
+      *byte*) written=\${report#*out}; written=\${written%% byte*}; end=$((end + \${written##*[!0-9]})) ;;
+      # Some builds of busybox do not say how many.
+      *) written=$(wc -c <"$1.$start") || break; end=$((start + written)) ;;
+    esac
     if [ $(( \${records%+*} + \${records#*+} )) -lt ${RECORDS} ]; then : >"$1.end"; return; fi
     if [ $((end - start)) -ge ${SEGMENT_BYTES} ]; then
       kept="$kept $start" start=$end
@@ -89,7 +92,7 @@ if [ -n "$input" ]; then mkfifo -m 622 stdin || exit; exec 5<>stdin 6<stdin; els
 read -r boot </proc/sys/kernel/random/boot_id; read -r stat </proc/$$/stat
 ( ulimit -S -w $tag 2>/dev/null || ulimit -S -x $tag 2>/dev/null
   printf '%s\\n%s\\n' "$boot" "$stat" >runner
-  exec <&6 >&8 2>&9 3<&4 4<&- 5<&- 6<&- 8>&- 9>&-; trap - HUP INT PIPE USR1; umask 022; unset PATH LC_ALL; eval "$exports"; unset exports; exec "$@" ) &
+  exec <&6 >&8 2>&9 3<&4 4<&- 5<&- 6<&- 8>&- 9>&-; trap - HUP INT PIPE USR1; umask 022; eval "$exports"; unset exports; exec "$@" ) &
 child=$!
 exec 4<&- 6<&- 8>&- 9>&-
 unset exports
@@ -107,13 +110,13 @@ export async function startRunner(options: RunnerOptions, clock: Clock): Promise
   const { dir, line, tag } = options;
   const seconds = options.timeoutMs === undefined ? '' : (options.timeoutMs / 1000).toFixed(3);
   const directory = line.cwd ?? '/';
-  const exports = shellExports(line.env);
+  const exports = `unset PATH LC_ALL\n${shellExports(line.env)}`;
   const enter = ['/bin/sh', '-c', 'cd -- "$1" || exit 126; shift; exec "$@"', 'sh', directory, line.file, ...line.args];
   const stdio = withoutInherited(['ignore', 'ignore', 'ignore', 'pipe', 'pipe']);
   await spawnTurn();
   const child = spawn(
     '/bin/sh',
-    ['-c', SCRIPT, 'sublet-command', tag, seconds, options.stdin ? 'stdin' : '', ...enter],
+    ['-c', RUNNER_SCRIPT, 'sublet-command', tag, seconds, options.stdin ? 'stdin' : '', ...enter],
     {
       cwd: dir,
       detached: true,

@@ -27,7 +27,7 @@ export async function feedStdin(stdin: Writable | null, input: RunOptions['stdin
     if (!READER_GONE.has(error.code ?? '')) throw error;
   });
   // A source that is still waiting for its next chunk does not hold a finished command back.
-  await Promise.race([closed.then(() => undefined), fed]);
+  await Promise.race([closed.then(() => (stdin.errored === null ? undefined : fed)), fed]);
   fed.catch(() => undefined);
 }
 

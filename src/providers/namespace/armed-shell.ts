@@ -5,7 +5,7 @@ import type { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
 import type { Setup } from './blank.ts';
 import type { SlotPipes } from './channel.ts';
-import { armedScript } from './command-script.ts';
+import { armedScript } from '../../provider/posix/command-script.ts';
 
 export interface ArmedShell {
   readonly stdout: PipeReader;

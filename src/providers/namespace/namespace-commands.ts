@@ -15,6 +15,7 @@ import type {
 import { abortedError, SubletError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { BackgroundCommands } from '../../provider/posix/background-commands.ts';
+import { commandScript } from '../../provider/posix/command-script.ts';
 import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
 import type { LaunchLine, LaunchRequest } from '../../provider/posix/launch-line.ts';
 import {
@@ -30,7 +31,6 @@ import { type ProcessExit, runProcess } from '../../provider/posix/run-process.t
 import { spawnTurn } from '../../provider/posix/spawn-turn.ts';
 import { type ArmedShell, type OnlyShell, UNKNOWN_EXIT } from './armed-shell.ts';
 import { Channel } from './channel.ts';
-import { commandScript } from './command-script.ts';
 import { WORKDIR, type SandboxPaths } from './layout.ts';
 import { lostError } from './namespace-errors.ts';
 import type { PipeStock } from './pipe-stock.ts';

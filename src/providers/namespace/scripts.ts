@@ -4,6 +4,7 @@
  * resident shell listens; then, on a pipe of its own that ends with it, `a N` slot armed, `x N CODE` its command ended.
  * Where one command is expected there is no such pipe: its slot's lines come here.
  */
+import { READ_SCRIPT } from '../../provider/posix/command-script.ts';
 
 import { OVER_ROOT } from './layout.ts';
 
@@ -94,11 +95,7 @@ export const ARMED: string = `
 exec 3<"/run/sublet/channel/$1.script" >"/run/sublet/channel/$1.out" 2>"/run/sublet/channel/$1.err"
 echo "a $1" >&4
 exec 4>&-
-sublet_script=
-while IFS= read -r sublet_line <&3 && [ "$sublet_line" != "#sublet-end" ]; do
-  sublet_script="$sublet_script$sublet_line
-"
-done
+${READ_SCRIPT.trim()}
 eval "$sublet_script"
 `;
 

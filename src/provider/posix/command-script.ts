@@ -1,7 +1,7 @@
 /** The script an armed shell is given for one command. Pure. */
 import type { Command } from '../../core/commands.ts';
-import { type ProcessTag, tagScript } from '../../provider/posix/process-tree.ts';
-import { commandArgv, shellCommand, shellExports, shellQuote } from '../../provider/posix/shell-quote.ts';
+import { type ProcessTag, tagScript } from './process-tree.ts';
+import { commandArgv, shellCommand, shellExports, shellQuote } from './shell-quote.ts';
 
 export interface CommandScript {
   readonly command: Command;
@@ -20,6 +20,16 @@ export function commandScript(script: CommandScript): string {
 }
 
 const END = '#sublet-end';
+
+/** What an armed shell does first: it reads a script from descriptor 3. Without the end mark the last line differs from it. */
+export const READ_SCRIPT: string = `
+sublet_script=
+while IFS= read -r sublet_line <&3 && [ "$sublet_line" != "${END}" ]; do
+  sublet_script="$sublet_script$sublet_line
+"
+done
+`;
+
 /** The armed shell reads byte by byte; past this size one program that reads it at once is quicker. */
 const SMALL_BYTES = 8 * 1024;
 

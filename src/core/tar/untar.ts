@@ -1,5 +1,5 @@
 /** Reads a tar stream: ustar, pax and GNU long names. It only reads; what is done with an entry is the caller's. */
-import { SubletError } from '../../core/errors.ts';
+import { SubletError } from '../errors.ts';
 import { ByteReader } from './byte-reader.ts';
 
 export type TarEntryKind = 'file' | 'directory' | 'link' | 'hard-link' | 'other';
@@ -8,6 +8,7 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: TarEntryKind;
   readonly mode: number;
+  readonly sizeBytes: number;
   /** Epoch seconds. */
   readonly modifiedSeconds: number;
   readonly linkName: string;
@@ -47,7 +48,7 @@ export async function* untar(source: AsyncIterable<Uint8Array>): AsyncGenerator<
     const kind = KINDS[type] ?? 'other';
     const left = { bytes: size };
     // A global header and kinds unknown to us have bodies too; they are skipped like an unread file.
-    if (type !== 'g') yield toEntry(header, kind, extended, body(reader, left));
+    if (type !== 'g') yield toEntry(header, kind, size, extended, body(reader, left));
     await reader.skip(left.bytes);
     await reader.skip(padding(size));
     if (type !== 'g') extended = {};
@@ -57,6 +58,7 @@ export async function* untar(source: AsyncIterable<Uint8Array>): AsyncGenerator<
 function toEntry(
   header: Uint8Array,
   kind: TarEntryKind,
+  sizeBytes: number,
   extended: Readonly<Record<string, string>>,
   content: AsyncIterable<Uint8Array>,
 ): TarEntry {
@@ -67,6 +69,7 @@ function toEntry(
     name: extended['path'] ?? (prefix === '' ? shortName : `${prefix}/${shortName}`),
     kind,
     mode: number(header, 100, 8),
+    sizeBytes,
     modifiedSeconds: number(header, 136, 12),
     linkName: extended['linkpath'] ?? text(header, 157, 100),
     body: content,

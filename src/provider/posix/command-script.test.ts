@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { armedScript } from './command-script.ts';
-import { ARMED } from './scripts.ts';
+import { armedScript, READ_SCRIPT } from './command-script.ts';
 
 let directory = '';
 beforeAll(async () => (directory = await mkdtemp(join(tmpdir(), 'sublet-armed-'))));
@@ -15,10 +14,13 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 async function run(bytes: string): Promise<string> {
   const input = join(directory, 'input');
   await writeFile(input, bytes);
-  const loop = ARMED.slice(ARMED.indexOf('sublet_script='));
-  const { stdout } = await promisify(execFile)('sh', ['-c', `exec 3<"$1"\n${loop}`, 'sh', input], {
-    maxBuffer: 2 ** 24,
-  });
+  const { stdout } = await promisify(execFile)(
+    'sh',
+    ['-c', `exec 3<"$1"\n${READ_SCRIPT}eval "$sublet_script"`, 'sh', input],
+    {
+      maxBuffer: 2 ** 24,
+    },
+  );
   return stdout;
 }
 

@@ -22,7 +22,7 @@ export class TrailerScanner {
 
   /** Holds back what may be the start of a trailer, unless it is the `end`. */
   push(chunk: Uint8Array, end: boolean): Scanned {
-    const bytes = Buffer.concat([this.#held, chunk]);
+    const bytes = this.#held.length === 0 ? viewOf(chunk) : Buffer.concat([this.#held, chunk]);
     const start = bytes.indexOf(this.#opening);
     if (start === -1) return this.#keep(bytes, end ? bytes.length : bytes.length - this.#partialLength(bytes));
     const textAt = start + this.#opening.length;
@@ -33,7 +33,8 @@ export class TrailerScanner {
   }
 
   #keep(bytes: Buffer, outputLength: number): Scanned {
-    this.#held = bytes.subarray(outputLength);
+    // Its own copy: what is held must not keep a large chunk alive, nor change when the chunk is used again.
+    this.#held = Buffer.from(bytes.subarray(outputLength));
     return { output: bytes.subarray(0, outputLength), trailer: undefined };
   }
 
@@ -45,4 +46,8 @@ export class TrailerScanner {
     }
     return 0;
   }
+}
+
+function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,0 +1,170 @@
+/** Commands in one container: through slots where the image has a shell, as plain programs where it has none. */
+import { resolve } from 'node:path/posix';
+import type { Clock } from '../../core/clock.ts';
+import type {
+  Command,
+  CommandInfo,
+  CommandResult,
+  Commands,
+  RunningCommand,
+  RunOptions,
+  StartOptions,
+} from '../../core/commands.ts';
+import { abortedError, SubletError } from '../../core/errors.ts';
+import type { CommandId } from '../../core/ids.ts';
+import { commandScript } from '../../provider/posix/command-script.ts';
+import { newTag, newTagGroup, type ProcessTag } from '../../provider/posix/process-tree.ts';
+import { runProcess } from '../../provider/posix/run-process.ts';
+import { ContainerCommands } from './container-commands.ts';
+import type { DockerApi } from './docker-api.ts';
+import { isConflict, isGone, lostError, noShellError, notRunningError } from './docker-errors.ts';
+import { runPlainExec } from './plain-exec.ts';
+import { KILL_TREE, slotCommand } from './shell-scripts.ts';
+import { ShellSlot } from './shell-slot.ts';
+import { SlotPool } from './slot-pool.ts';
+
+export interface DockerCommandsOptions {
+  readonly api: DockerApi;
+  readonly clock: Clock;
+  readonly name: string;
+  /** The engine's id: a new container of the same name is another one. */
+  readonly containerId: string;
+  readonly image: string;
+  readonly workdir: string;
+  readonly hasShell: boolean;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A kill looks at all processes of the container, several times. */
+const KILL_TIMEOUT_MS = 30_000;
+
+export class DockerCommands implements Commands {
+  readonly #options: DockerCommandsOptions;
+  readonly #pool: SlotPool;
+  readonly #background: ContainerCommands;
+  readonly #tags = newTagGroup();
+  #env: Readonly<Record<string, string>>;
+
+  /** `first` is the slot that came with the container, if it is this process's own. */
+  constructor(options: DockerCommandsOptions, first?: Promise<ShellSlot>) {
+    this.#options = options;
+    this.#env = options.env;
+    this.#pool = new SlotPool({ clock: options.clock, open: (once) => this.#openSlot(once) }, first);
+    this.#background = new ContainerCommands({
+      api: options.api,
+      clock: options.clock,
+      containerId: options.containerId,
+      run: (script, runOptions) => this.#runScript(script, runOptions),
+      newTag: () => newTag(this.#tags),
+      scriptFor: (command, tag, { cwd, env }) => this.#scriptFor(command, tag, cwd, env),
+      environment: (env) => ({ ...this.#env, ...env }),
+      directory: (cwd) => this.#resolve(cwd),
+    });
+  }
+
+  /** What every command from now on is given besides its own. */
+  setEnv(env: Readonly<Record<string, string>>): void {
+    this.#env = env;
+  }
+
+  async run(command: Command, options: RunOptions = {}): Promise<CommandResult> {
+    if (options.signal?.aborted === true) throw abortedError(options.signal);
+    if (!this.#options.hasShell) return this.#runPlain(command, options);
+    const tag = newTag(this.#tags);
+    return this.#runScript(this.#scriptFor(command, tag, options.cwd, options.env), options, tag);
+  }
+
+  async start(command: Command, options: StartOptions = {}): Promise<RunningCommand> {
+    this.#needShell();
+    return this.#background.start(command, options);
+  }
+
+  async attach(id: CommandId): Promise<RunningCommand> {
+    this.#needShell();
+    return this.#background.attach(id);
+  }
+
+  async list(): Promise<readonly CommandInfo[]> {
+    return this.#options.hasShell ? this.#background.list() : [];
+  }
+
+  /** Ends the waiting shells; commands that run go on. */
+  close(): void {
+    this.#pool.close();
+  }
+
+  async #runScript(script: string, options: RunOptions, tag?: ProcessTag): Promise<CommandResult> {
+    const { stdin } = options;
+    const slot = await (stdin === undefined ? this.#pool.take() : this.#pool.takeForInput());
+    const control = {
+      clock: this.#options.clock,
+      killTree: () => (tag === undefined ? Promise.resolve() : this.#kill(tag)),
+    };
+    const result = await runProcess(slot.start(script), options, control).finally(() => this.#pool.giveBack(slot));
+    if (result.exitCode === null && !result.timedOut) await this.#assertThere();
+    return result;
+  }
+
+  #runPlain(command: Command, options: RunOptions): Promise<CommandResult> {
+    const { api, clock, containerId, image } = this.#options;
+    if (typeof command === 'string') throw noShellError(image);
+    const env = { ...this.#env, ...options.env };
+    return this.#translated(
+      runPlainExec(api, clock, { containerId, command, cwd: this.#resolve(options.cwd), env }, options),
+    );
+  }
+
+  #scriptFor(
+    command: Command,
+    tag: ProcessTag,
+    cwd: string | undefined,
+    env: Readonly<Record<string, string>> | undefined,
+  ): string {
+    return commandScript({ command, tag, cwd: this.#resolve(cwd), env: { ...this.#env, ...env } });
+  }
+
+  async #openSlot(once: boolean): Promise<ShellSlot> {
+    const { api, containerId } = this.#options;
+    const body = { Cmd: slotCommand(once), AttachStdin: true, AttachStdout: true, AttachStderr: true };
+    const opened = api.createExec(containerId, body).then((execId) => api.startExec(execId));
+    return new ShellSlot(await this.#translated(opened), { once }).ready();
+  }
+
+  /** Through a slot of its own: those of the commands to be killed are busy. */
+  async #kill(tag: ProcessTag): Promise<void> {
+    const script = `set -- ${tag} KILL\n${KILL_TREE}`;
+    const result = await this.#runScript(script, { timeoutMs: KILL_TIMEOUT_MS });
+    if (result.exitCode === 0) return;
+    throw new SubletError('PROVIDER_UNAVAILABLE', `Processes in the container ${this.#options.name} do not end.`, {
+      hint: 'Destroy the sandbox, or try again later.',
+    });
+  }
+
+  /** SANDBOX_LOST or STATE_CONFLICT when the container is the reason for an unknown end. */
+  async #assertThere(): Promise<void> {
+    const { api, containerId, name } = this.#options;
+    const { State } = await this.#translated(api.inspect(containerId));
+    if (!State.Running) throw notRunningError(name);
+  }
+
+  #translated<T>(answer: Promise<T>): Promise<T> {
+    const { name } = this.#options;
+    return answer.catch((cause: unknown) => {
+      if (isGone(cause)) throw lostError(name, cause);
+      throw isConflict(cause) ? notRunningError(name, cause) : cause;
+    });
+  }
+
+  #needShell(): void {
+    const { hasShell, image } = this.#options;
+    if (hasShell) return;
+    throw new SubletError('UNSUPPORTED', `Background commands need a shell, and the image ${image} has none.`, {
+      hint: 'Use run(), or choose an image with sh.',
+    });
+  }
+
+  #resolve(cwd: string | undefined): string {
+    const { workdir } = this.#options;
+    return cwd === undefined ? workdir : resolve(workdir, cwd);
+  }
+}

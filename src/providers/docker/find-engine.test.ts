@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { createServer as createNetServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../core/system-clock.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { agreedVersion, EngineClient } from './engine-client.ts';
+import { engineCandidates } from './engine-candidates.ts';
+import { describeEndpoint, parseEndpoint } from './engine-endpoint.ts';
+import { findEngine } from './find-engine.ts';
+
+let home = '';
+const servers: { close(): unknown }[] = [];
+beforeEach(async () => (home = await mkdtemp(join(tmpdir(), 'dk-'))));
+afterEach(async () => {
+  for (const server of servers.splice(0)) server.close();
+  await rm(home, { recursive: true, force: true });
+});
+
+async function listen(path: string, version = '1.41'): Promise<Server> {
+  await mkdir(dirname(path), { recursive: true });
+  const server = createServer((_request, answer) => answer.setHeader('api-version', version).end('OK')).listen(path);
+  servers.push(server);
+  await once(server, 'listening');
+  return server;
+}
+
+async function found(host: string | undefined, env: Record<string, string> = {}): Promise<string> {
+  const client = await findEngine(host, systemClock, { env, home });
+  client.close();
+  return client.address;
+}
+
+describe('the engine', () => {
+  it('is the one the profile names, before all others', async () => {
+    await listen(join(home, 'a.sock'));
+    expect(await found(`unix://${home}/a.sock`, { DOCKER_HOST: 'unix:///nowhere' })).toBe(`unix://${home}/a.sock`);
+  });
+
+  it('is the one of DOCKER_HOST', async () => {
+    await listen(join(home, 'b.sock'));
+    expect(await found(undefined, { DOCKER_HOST: `unix://${home}/b.sock` })).toBe(`unix://${home}/b.sock`);
+  });
+
+  it('is the one of the Docker context', async () => {
+    await listen(join(home, 'c.sock'));
+    const meta = join(home, '.docker/contexts/meta', createHash('sha256').update('lab').digest('hex'), 'meta.json');
+    await mkdir(dirname(meta), { recursive: true });
+    await writeFile(meta, JSON.stringify({ Endpoints: { docker: { Host: `unix://${home}/c.sock` } } }));
+    await writeFile(join(home, '.docker/config.json'), JSON.stringify({ currentContext: 'lab' }));
+    expect(await found(undefined)).toBe(`unix://${home}/c.sock`);
+    await expect(found(undefined, { DOCKER_CONTEXT: 'other' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  });
+
+  it('is looked for where rootless Docker, Docker Desktop, Colima and Podman listen', async () => {
+    const candidates = await engineCandidates(undefined, {
+      env: { XDG_RUNTIME_DIR: '/run/user/7' },
+      home: '/home/ann',
+    });
+    expect(candidates.map(({ endpoint }) => describeEndpoint(endpoint))).toEqual([
+      'unix:///run/user/7/docker.sock',
+      'unix:///home/ann/.docker/run/docker.sock',
+      'unix:///home/ann/.colima/default/docker.sock',
+      'unix:///var/run/docker.sock',
+      'unix:///run/user/7/podman/podman.sock',
+      'unix:///run/podman/podman.sock',
+    ]);
+    await listen(join(home, '.colima/default/docker.sock'));
+    expect(await found(undefined)).toBe(`unix://${home}/.colima/default/docker.sock`);
+  });
+
+  it('is not there: the error says what was tried, and how to name one', async () => {
+    const error = await found(`unix://${home}/none.sock`).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({
+      code: 'PROVIDER_UNAVAILABLE',
+      message: expect.stringContaining(`the profile, unix://${home}/none.sock: there is no such socket`) as string,
+      hint: expect.stringContaining('DOCKER_HOST') as string,
+    });
+  });
+
+  it('hangs: it is given up after a while', async () => {
+    const path = join(home, 'hung.sock');
+    const server = createNetServer().listen(path);
+    servers.push(server);
+    await once(server, 'listening');
+    const clock = new ManualClock();
+    const connected = once(server, 'connection');
+    const connecting = EngineClient.connect({ kind: 'unix', path }, clock, { patienceMs: 5_000 });
+    const failure = expect(connecting).rejects.toMatchObject({
+      code: 'PROVIDER_UNAVAILABLE',
+      message: expect.stringContaining('has not answered for 5 s') as string,
+    });
+    await connected;
+    await clock.advance(5_000);
+    await failure;
+  });
+});
+
+describe('the version', () => {
+  it.each([
+    ['1.41', '1.41'],
+    ['1.47', '1.47'],
+    ['1.52', '1.47'],
+    ['', '1.40'],
+    ['2.1', '1.40'],
+  ])('offered as %j is agreed as %s', (offered, agreed) => {
+    expect(agreedVersion(offered)).toBe(agreed);
+  });
+});
+
+describe('an address', () => {
+  it.each([
+    ['/x/docker.sock', 'unix:///x/docker.sock'],
+    ['unix:///x/docker.sock', 'unix:///x/docker.sock'],
+    ['tcp://engine', 'tcp://engine:2375'],
+    ['tcp://[::1]:99', 'tcp://[::1]:99'],
+    ['https://engine', 'tcp://engine:2376'],
+  ])('%s is %s', (address, described) => {
+    expect(describeEndpoint(parseEndpoint(address))).toBe(described);
+  });
+
+  it.each(['ssh://user@host', 'docker', 'unix://', 'fd://'])('%s is refused', (address) => {
+    expect(() => parseEndpoint(address)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }) as Error);
+  });
+});
