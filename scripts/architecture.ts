@@ -45,6 +45,9 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
 /** They alone put the parts together, so they may see everything. */
 export const COMPOSITION_ROOTS: readonly string[] = [
   'open.ts',
+  'watch.ts',
+  'start-watchdog.ts',
+  'watchdog.ts',
   'conformance.ts',
   'index.ts',
   'providers/registry.gen.ts',

@@ -16,7 +16,7 @@ const cli = path.join(dist, 'cli');
 // stay apart, above all those that load a package when they are loaded themselves.
 const ENTRY = /\/dist\/(core\/errors|config\/nearest|cli\/(progress|command|command-table|parse\/command-line))\.js$/;
 const HOT =
-  /\/dist\/(open\.js|(core|manager|config|store|stores\/sqlite|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
+  /\/dist\/((open|watch)\.js|(core|manager|config|store|stores\/sqlite|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
 const COLD = /\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks)\.js$/;
 
 // Packed too, because to find it by its name takes longer than to load it. Its native part stays in its own package: beside

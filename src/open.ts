@@ -7,14 +7,17 @@ import { ensureHome, homePaths, type Environment } from './config/home.ts';
 import type { StoreName } from './config/store-choice.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
 import type { Clock } from './core/clock.ts';
+import { isSamePlace, judgeLife } from './core/liveness.ts';
 import { systemClock } from './core/system-clock.ts';
 import { SubletError, toSubletError } from './core/errors.ts';
 import type { SnapshotArchive } from './core/snapshots.ts';
+import type { Manager } from './manager/create-manager.ts';
 import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
-import type { Probe, SandboxProvider } from './provider/provider.ts';
+import type { Finding, Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
 import type { Store } from './store/store.ts';
 import { silentLog, type Log } from './telemetry/log.ts';
+import { Watch } from './watch.ts';
 
 export interface OpenOptions {
   /** Where everything is kept. Default: `SUBLET_HOME`, else `~/.sublet`. */
@@ -28,6 +31,8 @@ export interface OpenOptions {
   readonly clock?: Clock | undefined;
   /** Close on SIGINT, SIGTERM and normal exit. Default true. */
   readonly handleSignals?: boolean | undefined;
+  /** A small process that sees to what this one leaves if it is killed. Default: `SUBLET_WATCHDOG`, else true. */
+  readonly watchdog?: boolean | undefined;
   /** What a slow create is doing, in words. */
   readonly onProgress?: ((message: string) => void) | undefined;
   /** A sandbox like this is about to be made: its provider gets ready while the store opens. */
@@ -37,7 +42,12 @@ export interface OpenOptions {
 }
 
 /** Opens the engine. No provider is loaded before the first sandbox. */
-export async function open(options: OpenOptions = {}): Promise<Sublet> {
+export function open(options: OpenOptions = {}): Promise<Sublet> {
+  return openManager(options);
+}
+
+/** The engine as the process that runs it sees it. */
+export async function openManager(options: OpenOptions = {}): Promise<Manager> {
   const installation = openInstallation(options);
   const { clock, config, log } = installation;
   const opened = new Map<string, Promise<SandboxProvider>>();
@@ -50,6 +60,7 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
     readIdentity(config.home),
     openStore(options.store, config),
   ]);
+  const watch = new Watch({ ...options, config, log });
   const manager = await createManager(
     {
       store,
@@ -59,12 +70,16 @@ export async function open(options: OpenOptions = {}): Promise<Sublet> {
       provider,
       isRunning,
       snapshots: () => openSnapshots(config),
+      watch: (ownerId, id) => watch.begin(ownerId, id),
       identity,
     },
     {
       // Node's own: the web's way to random bytes, which the engine takes by itself, is slow to load.
       random: (length) => randomBytes(length),
-      onClose: () => closeAll(opened, store),
+      onClose: async (hasLeft) => {
+        await closeAll(opened, store);
+        if (hasLeft) await watch.end();
+      },
       onProgress: ({ message }) => options.onProgress?.(message),
     },
   );
@@ -161,12 +176,32 @@ async function probeStore(config: Config): Promise<Probe> {
     }
     const store = await openStore(undefined, config);
     const installation = await store.installation();
+    const owners = await findStaleOwners(store, config);
     await store.close();
-    return { usable: true, findings: [{ level: 'ok', name, message: `answers, installation ${installation}` }] };
+    const answer: Finding = { level: 'ok', name, message: `answers, installation ${installation}` };
+    return { usable: true, findings: [answer, ...owners] };
   } catch (cause) {
     const { message, hint } = toSubletError(cause, 'STORE_FAILED');
     return { usable: false, findings: [{ level: 'fail', name, message, fix: hint }] };
   }
+}
+
+/** Processes that ended without leaving and whose sandboxes nobody has seen to yet. */
+async function findStaleOwners(store: Store, config: Config): Promise<readonly Finding[]> {
+  const here = await readIdentity(config.home);
+  const owners = await store.listOwners();
+  const lives = await Promise.all(
+    owners.map(async (owner) => {
+      const isHere = isSamePlace(owner, here);
+      return judgeLife(owner, here, { isRunning: isHere ? await isRunning(owner) : undefined, silentMs: 0 });
+    }),
+  );
+  const stale = owners
+    .filter((_, index) => lives[index] === 'dead')
+    .map(({ pid, hostName }) => `${pid} on ${hostName}`);
+  if (stale.length === 0) return [];
+  const message = `what these processes left waits to be seen to: ${stale.join(', ')}`;
+  return [{ level: 'note', name: 'owners', message, fix: 'sublet reap' }];
 }
 
 async function isMissing(path: string): Promise<boolean> {

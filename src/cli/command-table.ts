@@ -15,6 +15,7 @@ export const COMMANDS: Readonly<Record<string, Load>> = {
   stop: () => import('./commands/stop.ts'),
   snapshot: () => import('./commands/snapshot.ts'),
   rm: () => import('./commands/rm.ts'),
+  reap: () => import('./commands/reap.ts'),
   'destroy-all-sessions': () => import('./commands/destroy-all-sessions.ts'),
   cp: () => import('./commands/cp.ts'),
   logs: () => import('./commands/logs.ts'),
@@ -30,7 +31,7 @@ export const COMMANDS: Readonly<Record<string, Load>> = {
 
 export const COMMAND_GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Run', ['run', 'exec', 'shell', 'new']],
-  ['Manage', ['ls', 'inspect', 'pause', 'resume', 'stop', 'snapshot', 'rm', 'destroy-all-sessions']],
+  ['Manage', ['ls', 'inspect', 'pause', 'resume', 'stop', 'snapshot', 'rm', 'reap', 'destroy-all-sessions']],
   ['Look', ['cp', 'logs', 'events', 'metrics']],
   ['Set up', ['doctor', 'providers', 'images', 'config', 'completion', 'version']],
 ];

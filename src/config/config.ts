@@ -13,6 +13,7 @@ import { resolveSecret } from './resolve-secret.ts';
 import { chooseSandbox } from './sandbox-name.ts';
 import type { Sourced } from './sourced.ts';
 import { chooseStore, type StoreChoice, type StoreName } from './store-choice.ts';
+import { watchdogSetting } from './watchdog-setting.ts';
 
 export interface ConfigPorts {
   readonly providers: ProviderCatalog;
@@ -39,6 +40,8 @@ export interface Config {
   store(call?: StoreName): Promise<Sourced<StoreChoice>>;
   /** What an adapter is opened with. A profile whose file is gone, or is for another provider now, counts as empty. */
   providerSettings(provider: string, profile: string): Promise<ProviderSettings>;
+  /** Whether a process that holds sandboxes has a watchdog. */
+  watchdog(): Sourced<boolean>;
   /** Every value a call with these options would get, and where it came from. */
   explain(options?: SandboxOptions, kind?: SandboxKind): Promise<readonly ExplainRow[]>;
   profiles(): Promise<readonly ProfileSummary[]>;
@@ -76,12 +79,18 @@ export function createConfig(ports: ConfigPorts): Config {
         secret: (name) => resolveSecret(name, { profile, env, configEnv })?.value.reveal(),
       };
     },
+    watchdog: () => watchdogSetting(env, warn),
     explain: async (options = {}, kind = 'execution') => {
       const { explanation } = await resolveSandbox(options, { kind }, sources);
       const { provider, profile } = await chooseSandbox({ sandbox: options.sandbox }, sources);
       const secrets = await explainSecrets(provider, profile, sources, readKeys);
       const { value, source } = await store();
-      return [...explanation, ...secrets, { path: 'store', value: value.shown, source }];
+      return [
+        ...explanation,
+        ...secrets,
+        { path: 'store', value: value.shown, source },
+        { path: 'watchdog', ...watchdogSetting(env, warn) },
+      ];
     },
     profiles: () => profiles.list(),
     keys: async () => [...(await readKeys()).keys()].toSorted(),

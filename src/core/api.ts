@@ -2,7 +2,8 @@
 import type { Command, CommandResult, Commands, RunOptions } from './commands.ts';
 import type { EventFilter, SubletEvent } from './events.ts';
 import type { Files } from './files.ts';
-import type { SandboxId } from './ids.ts';
+import type { OwnerId, SandboxId } from './ids.ts';
+import type { Liveness } from './liveness.ts';
 import type { NetworkLevel } from './network.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { Verdict } from './recovery.ts';
@@ -152,6 +153,30 @@ export interface SandboxInfo {
   readonly host: string;
 }
 
+/** One sandbox with those who have it and what happened to it: who destroyed it, and why. */
+export interface SandboxDetails extends SandboxInfo {
+  /** The process that it follows; undefined when that left, or everything it had was seen to. */
+  readonly owner: SandboxOwner | undefined;
+  readonly lease: SandboxLease | undefined;
+  /** The last ones, oldest first. */
+  readonly events: readonly SubletEvent[];
+}
+
+export interface SandboxOwner {
+  readonly id: OwnerId;
+  readonly host: string;
+  readonly pid: number;
+  /** `self`: the process that was asked. */
+  readonly life: 'self' | Liveness;
+  readonly heartbeatAt: number;
+}
+
+export interface SandboxLease {
+  readonly holder: string;
+  readonly token: number;
+  readonly expiresAt: number;
+}
+
 export interface SandboxFilter {
   readonly states?: readonly SandboxState[] | undefined;
   readonly provider?: string | undefined;
@@ -165,6 +190,7 @@ export interface SandboxFilter {
 export interface Sandboxes {
   list(filter?: SandboxFilter): Promise<readonly SandboxInfo[]>;
   get(idOrPrefix: string): Promise<SandboxInfo>;
+  inspect(idOrPrefix: string): Promise<SandboxDetails>;
   /** The agent's handle on a live sandbox; wakes a paused or stopped one. */
   open(idOrPrefix: string): Promise<AgentHandle>;
   /** Each move succeeds when the sandbox is already so. `cause` is what the event log will say. */

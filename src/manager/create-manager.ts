@@ -38,7 +38,7 @@ import { Sessions } from './sessions.ts';
 export interface Manager extends Sublet {
   /** Sandboxes this process has in its hands now. */
   held(): readonly SandboxId[];
-  /** Sees to what one process left, if it is dead. False while it lives or may live. */
+  /** Sees to what one process left, if it is dead. False while it lives or may live, or something could not be done. */
   recoverOwner(ownerId: OwnerId): Promise<boolean>;
 }
 

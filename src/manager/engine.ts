@@ -118,14 +118,19 @@ export class Engine {
     this.#background.add(tracked);
   }
 
-  /** Everything in the background is over. */
+  /** Everything that was begun is over. */
   async drained(): Promise<void> {
-    while (this.#background.size > 0) await Promise.all(this.#background);
+    while (this.#background.size + this.#turns.size > 0)
+      await Promise.all([...this.#background, ...this.#turns.values()]);
   }
 
-  /** One at a time for each sandbox, in the order asked. */
+  /** One at a time for each sandbox, in the order asked. `close` waits for what has begun; nothing begins after it. */
   async exclusively<T>(id: SandboxId, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work, work);
+    const begin = async (): Promise<T> => {
+      this.assertOpen();
+      return work();
+    };
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(begin, begin);
     const settled = turn
       .catch(() => {})
       .finally(() => {

@@ -37,7 +37,7 @@ export async function prepareSandbox(engine: Engine, request: MakeRequest): Prom
   ]);
   checkCapabilities(provider, wanted);
   const diesWithUs = request.sessionKey === undefined && provider.capabilities.has('dies-with-owner');
-  if (!diesWithUs) engine.ports.watch?.(engine.ownerId);
+  if (!diesWithUs) engine.ports.watch?.(engine.ownerId, provider.id);
   const plan = planSandbox({
     ...request,
     id: newId('sbx', engine.config.random),
@@ -57,6 +57,7 @@ export async function makeSandbox(
   signal: AbortSignal | undefined,
   fill?: FillSandbox,
 ): Promise<LiveSandbox | undefined> {
+  engine.assertOpen();
   const intent = await commit(prepared.plan.row);
   if (intent === undefined) return undefined;
   return createSandbox(engine, prepared.provider, prepared.plan, intent, signal, fill);

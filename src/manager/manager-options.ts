@@ -24,8 +24,8 @@ export interface ManagerOptions {
   readonly random?: RandomBytes | undefined;
   /** What a slow create is doing. */
   readonly onProgress?: ((progress: { readonly sandboxId: SandboxId; readonly message: string }) => void) | undefined;
-  /** Called last by `close`: whoever made the ports lets go of them here. */
-  readonly onClose?: (() => Promise<void>) | undefined;
+  /** Called last by `close`: whoever made the ports lets go of them here. `hasLeft`: nothing of this process is on record. */
+  readonly onClose?: ((hasLeft: boolean) => Promise<void>) | undefined;
 }
 
 export interface ManagerConfig {
@@ -39,7 +39,7 @@ export interface ManagerConfig {
   readonly healthCheckTimeoutMs: number;
   readonly random: RandomBytes;
   readonly onProgress: (progress: { readonly sandboxId: SandboxId; readonly message: string }) => void;
-  readonly onClose: () => Promise<void>;
+  readonly onClose: (hasLeft: boolean) => Promise<void>;
 }
 
 export function toManagerConfig(options: ManagerOptions): ManagerConfig {

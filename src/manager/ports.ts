@@ -23,8 +23,8 @@ export interface ManagerPorts {
   provider(id: string, profile: string): Promise<SandboxProvider>;
   /** Whether this process of this machine, told apart by its start, still runs; undefined when that cannot be found out. */
   isRunning(process: { readonly pid: number; readonly pidStartedAt: number }): Promise<boolean | undefined>;
-  /** Starts the process that sees to what this one leaves if it dies. Once, however often it is called. */
-  watch?(ownerId: OwnerId): void;
+  /** Something at this provider would outlive this process: has what it leaves seen to if it dies. Twice is harmless. */
+  watch?(ownerId: OwnerId, providerId: string): void;
   /** Where copies of working directories are kept; absent where they are not. */
   snapshots?(): Promise<SnapshotArchive>;
   readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;

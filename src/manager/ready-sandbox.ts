@@ -152,5 +152,6 @@ function isAwake(record: SandboxRecord, handle: SandboxHandle): boolean {
 /** The last process to pick a sandbox up is the one whose exit it follows, unless it gives it back. */
 async function own(engine: Engine, record: SandboxRecord): Promise<SandboxRecord> {
   if (record.ownerId === engine.ownerId) return record;
+  engine.ports.watch?.(engine.ownerId, record.provider);
   return (await engine.ports.store.patchSandbox(record.id, engine.ownership)) ?? record;
 }

@@ -37,12 +37,13 @@ export class Reaper {
     await this.#recover(await this.#engine.owners.census(), this.#lanes.pass(), false);
   }
 
-  /** What one process left, if it is dead. False while it lives or may live. */
+  /** What one process left, if it is dead. True when nothing of it is left to be seen to. */
   async recoverOwner(ownerId: OwnerId): Promise<boolean> {
     const census = await this.#engine.owners.census();
     const owner = census.dead.find(({ id }) => id === ownerId);
-    if (owner !== undefined) await recoverOwner(this.#engine, owner, { lanes: this.#lanes.pass(), dryRun: false });
-    return owner !== undefined || census.of(ownerId) === 'none';
+    if (owner === undefined) return census.of(ownerId) === 'none';
+    await recoverOwner(this.#engine, owner, { lanes: this.#lanes.pass(), dryRun: false });
+    return (await this.#engine.ports.store.getOwner(ownerId)) === undefined;
   }
 
   /** Everything, now, whoever's turn it is. */

@@ -33,7 +33,10 @@ export async function recoverOwner(
     acts += settled.filter(({ action }) => action !== 'keep').length;
     if (acts >= MOST_ACTS || engine.closing.aborted) return verdicts;
   }
-  if (!dryRun && (await isSeenTo(engine, owner))) await forget(engine, owner);
+  if (dryRun || !(await isSeenTo(engine, owner))) return verdicts;
+  await forget(engine, owner);
+  // Somebody who left meanwhile may have handed a sandbox over to it; who would do so now sees that it is not on record.
+  for await (const page of pagesOf(engine, owner)) verdicts.push(...(await settlePage(engine, page, lanes, false)));
   return verdicts;
 }
 

@@ -1,5 +1,5 @@
 /** Management of sandboxes by id. */
-import type { AgentHandle, SandboxFilter, SandboxInfo, Sandboxes } from '../core/api.ts';
+import type { AgentHandle, SandboxDetails, SandboxFilter, SandboxInfo, Sandboxes } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { SandboxMetrics } from '../core/spec.ts';
@@ -14,6 +14,7 @@ import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import { openSandbox } from './open-sandbox.ts';
 import { callProvider } from './provider-call.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
+import { readDetails } from './sandbox-details.ts';
 import { takeSnapshot } from './snapshots.ts';
 import { toSandboxInfo } from './to-sandbox-info.ts';
 
@@ -35,6 +36,11 @@ export class SandboxManagement implements Sandboxes {
 
   async get(idOrPrefix: string): Promise<SandboxInfo> {
     return this.#info(await this.#find(idOrPrefix));
+  }
+
+  async inspect(idOrPrefix: string): Promise<SandboxDetails> {
+    const record = await this.#find(idOrPrefix);
+    return { ...this.#info(record), ...(await readDetails(this.#engine, record)) };
   }
 
   async open(idOrPrefix: string): Promise<AgentHandle> {

@@ -135,7 +135,11 @@ export class Sessions implements SessionKeeper {
     // Closing takes with it what is being acquired, also while it only waits for another process.
     const onClose = (): void => abort.abort(this.#engine.closing.reason);
     this.#engine.closing.addEventListener('abort', onClose, { once: true });
-    promise.finally(() => this.#engine.closing.removeEventListener('abort', onClose)).catch(() => {});
+    const over = promise.finally(() => this.#engine.closing.removeEventListener('abort', onClose));
+    this.#engine.inBackground(
+      'session not acquired',
+      over.catch(() => {}),
+    );
     return shared;
   }
 

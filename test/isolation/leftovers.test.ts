@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { canRun, isAlive, openWorld, sh, signal } from './world.ts';
+import { canRun, isAlive, openWorld, sh, signal, until } from './world.ts';
 
 const world = await openWorld();
 const RUNAWAY =
@@ -36,6 +36,16 @@ describe.runIf(canRun)('a destroyed sandbox', () => {
     }
   });
 
+  it('leaves nothing when its commands have stopped themselves', async () => {
+    const sandbox = await world.create({ ephemeral: false });
+    const processes = await world.processesBeside((await world.record(sandbox)).init?.pid);
+    await sandbox.commands.start('kill -STOP $$');
+    await until(async () => (await Promise.all((await processes()).map(isStopped))).includes(true), 'it has stopped');
+    await (await world.open()).destroy(sandbox.ref, signal);
+    expect(await processes()).toEqual([]);
+    expect(await readdir(`${world.stateDir}/sandboxes`)).toEqual([]);
+  });
+
   it('leaves nothing when another process destroys it', async () => {
     const sandbox = await world.create();
     const processes = await world.processesBeside((await world.record(sandbox)).init?.pid);
@@ -44,3 +54,7 @@ describe.runIf(canRun)('a destroyed sandbox', () => {
     expect(await world.provider.attach(sandbox.ref, signal)).toBeUndefined();
   });
 });
+
+async function isStopped(pid: string): Promise<boolean> {
+  return / T /u.test(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''));
+}

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventFilter, SubletEvent } from '../../core/events.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
 import { parseCount } from '../parse/quantities.ts';
+import { renderEvent } from '../render/event.ts';
 import { toJsonLines } from '../render/json-lines.ts';
-import { printable } from '../render/printable.ts';
 
 const POLL_MS = 500;
 
@@ -59,10 +59,5 @@ async function follow(
 }
 
 async function print(events: readonly SubletEvent[], json: boolean, { terminal }: CommandContext): Promise<void> {
-  await terminal.write('stdout', json ? toJsonLines(events) : events.map(toLine).join(''));
-}
-
-function toLine({ seq, at, type, sandboxId, sessionKey, cause }: SubletEvent): string {
-  const subject = [sandboxId, sessionKey].filter((part) => part !== undefined).join(' ');
-  return printable(`${seq}  ${new Date(at).toISOString()}  ${type.padEnd(18)}  ${subject}  ${cause}`).trimEnd() + '\n';
+  await terminal.write('stdout', json ? toJsonLines(events) : events.map((event) => renderEvent(event, true)).join(''));
 }

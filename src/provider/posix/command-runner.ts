@@ -149,6 +149,10 @@ function send(stream: unknown, text: string): Promise<void> {
   return new Promise((resolve) => {
     if (!(stream instanceof Socket)) return resolve();
     stream.on('error', () => resolve());
-    stream.end(text, () => resolve());
+    stream.end(text, () => {
+      // The other end stays open as long as the command runs, and would keep this process alive as long.
+      stream.destroy();
+      resolve();
+    });
   });
 }

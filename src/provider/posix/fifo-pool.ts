@@ -7,10 +7,11 @@
  */
 import { spawn } from 'node:child_process';
 import { close, constants, open } from 'node:fs';
-import { mkdir, mkdtemp, rm, unlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SubletError } from '../../core/errors.ts';
+import { judgeMaker, makerMark } from './maker-mark.ts';
 import { spawnTurn } from './spawn-turn.ts';
 
 /** Bare descriptors: a stream takes them over, and a FileHandle would close them a second time. */
@@ -95,7 +96,13 @@ export async function makeFifos(paths: readonly string[], mode = '622'): Promise
 
 async function makeDirectory(parent: string): Promise<string> {
   await mkdir(parent, { recursive: true });
-  return mkdtemp(join(parent, 'pipes-'));
+  return mkdtemp(join(parent, await makerMark()));
+}
+
+/** Pools of processes that were killed. */
+export async function removeAbandonedPools(parent: string): Promise<void> {
+  for (const name of await readdir(parent).catch(() => []))
+    if ((await judgeMaker(name)) === 'gone') await rm(join(parent, name), { recursive: true, force: true });
 }
 
 function failed(reason: string, cause?: unknown): SubletError {

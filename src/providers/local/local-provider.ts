@@ -4,7 +4,7 @@ import { abortedError } from '../../core/errors.ts';
 import type { Labels } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
-import { FifoPool } from '../../provider/posix/fifo-pool.ts';
+import { FifoPool, removeAbandonedPools } from '../../provider/posix/fifo-pool.ts';
 import { killTagged } from '../../provider/posix/process-tree.ts';
 import { createShellFiles } from '../../provider/posix/shell-files.ts';
 import type {
@@ -79,6 +79,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async *list(filter: Labels, signal: AbortSignal): AsyncGenerator<ListedSandbox> {
+    await removeAbandonedPools(join(this.#context.stateDir, 'pipes'));
     for (const name of await sandboxNames(this.#context.stateDir)) {
       if (signal.aborted) throw abortedError(signal);
       const record = await readRecord(this.#paths({ name }));

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findCgroupHost, hasMemoryGroup, limitCgroups, makeCgroups } from './cgroup.ts';
+import { makerMark } from '../../provider/posix/maker-mark.ts';
+import { findCgroupHost, hasMemoryGroup, limitCgroups, makeCgroups, sweepCgroups } from './cgroup.ts';
 
 /** Directories that stand for the kernel's: what is written to them can be read again. */
 let root = '';
@@ -84,18 +85,36 @@ describe('limits in control groups', () => {
     } as const;
     const dirs = await makeCgroups(host, 'box');
     await limitCgroups(host, dirs, limits, {});
-    expect(await readFile(join(root, 'memory/sublet/box/memory.limit_in_bytes'), 'utf8')).toBe('1000');
-    expect(await readFile(join(root, 'pids/sublet/box/pids.max'), 'utf8')).toBe('5');
-    expect(await readFile(join(root, 'cpu/sublet/box/cpu.cfs_quota_us'), 'utf8')).toBe('150000');
+    const [memory = '', pids = '', cpu = ''] = dirs;
+    expect(await readFile(join(memory, 'memory.limit_in_bytes'), 'utf8')).toBe('1000');
+    expect(await readFile(join(pids, 'pids.max'), 'utf8')).toBe('5');
+    expect(await readFile(join(cpu, 'cpu.cfs_quota_us'), 'utf8')).toBe('150000');
   });
 
   it('are written in one group of version 2, and only those it enforces', async () => {
     const host = { version: 2, roots: { memory: root, cpu: root, freezer: root } } as const;
     const dirs = await makeCgroups(host, 'box');
     await limitCgroups(host, dirs, { ...limits, cpuMillis: undefined }, { cpuMillis: 250 });
-    expect(dirs).toEqual([join(root, 'sublet/box')]);
-    expect(await readFile(join(root, 'sublet/box/memory.max'), 'utf8')).toBe('1000');
-    expect(await readFile(join(root, 'sublet/box/cpu.max'), 'utf8')).toBe('25000 100000');
-    expect(await readdir(join(root, 'sublet/box'))).not.toContain('pids.max');
+    const [group = ''] = dirs;
+    expect(dirs).toEqual([join(root, 'sublet', `${await makerMark()}box`)]);
+    expect(await readFile(join(group, 'memory.max'), 'utf8')).toBe('1000');
+    expect(await readFile(join(group, 'cpu.max'), 'utf8')).toBe('25000 100000');
+    expect(await readdir(group)).not.toContain('pids.max');
+  });
+});
+
+describe('groups that were left behind', () => {
+  it('go at once when their maker was killed, and never while it lives or something is in them', async () => {
+    const host = { version: 2, roots: { freezer: root } } as const;
+    const [own = ''] = await makeCgroups(host, 'own');
+    const dead = (await makerMark()).replace(/-\d+-$/, '-1-');
+    const groups = { empty: join(root, 'sublet', `${dead}empty`), full: join(root, 'sublet', `${dead}full`) };
+    await mkdir(groups.empty);
+    await mkdir(join(groups.full, 'a-process'), { recursive: true });
+    await mkdir(join(root, 'sublet/of-somebody-elsewhere'));
+    await sweepCgroups(host);
+    expect((await readdir(join(root, 'sublet'))).map((name) => join(root, 'sublet', name)).toSorted()).toEqual(
+      [own, groups.full, join(root, 'sublet/of-somebody-elsewhere')].toSorted(),
+    );
   });
 });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { access, constants, mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
+import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
 
 export type Controller = 'memory' | 'cpu' | 'pids' | 'freezer';
 
@@ -32,10 +33,11 @@ export async function findCgroupHost(mountInfo: string, selfCgroup: string): Pro
  * it; else each would count as much as the manager that serves them all.
  */
 export async function makeCgroups(host: CgroupHost, name: string): Promise<readonly string[]> {
+  const marked = `${await makerMark()}${name}`;
   const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
   const dirs = [...new Set(roots)]
     .filter((root): root is string => root !== undefined)
-    .map((root) => join(root, GROUP, name));
+    .map((root) => join(root, GROUP, marked));
   const made = await Promise.all(
     dirs.map((dir) =>
       mkdir(dir, { recursive: true }).then(
@@ -80,27 +82,33 @@ export async function removeCgroups(dirs: readonly string[]): Promise<void> {
   await Promise.all(dirs.map(removeGroup));
 }
 
-/** Two managers may see different pids for the same process, so a pid alone would not keep their groups apart. */
+/** Unique among those of one process. */
 export function cgroupName(): string {
-  return `${process.pid}-${randomUUID().slice(0, 8)}`;
+  return randomUUID().slice(0, 8);
 }
 
-/** A group this old that nobody has joined, or that all have left, is nobody's: its maker was killed. */
+/** A group this old that nobody has joined, or that all have left, is nobody's, whoever made it. */
 const ABANDONED_MS = 60_000;
 
-/** Removes empty groups that were left behind. One that holds a process refuses. */
+/** Removes empty groups whose maker was killed. One that holds a process refuses. */
 export async function sweepCgroups(host: CgroupHost): Promise<void> {
   for (const root of new Set(Object.values(host.roots))) {
     const names = await readdir(join(root, GROUP), { withFileTypes: true }).catch(() => []);
     for (const entry of names.filter((each) => each.isDirectory())) {
       const dir = join(root, GROUP, entry.name);
-      const madeAt = await stat(dir).then(
-        (info) => info.mtimeMs,
-        () => Date.now(),
-      );
-      if (Date.now() - madeAt > ABANDONED_MS) await rmdir(dir).catch(() => undefined);
+      if (await isAbandoned(entry.name, dir)) await rmdir(dir).catch(() => undefined);
     }
   }
+}
+
+async function isAbandoned(name: string, dir: string): Promise<boolean> {
+  const maker = await judgeMaker(name);
+  if (maker !== 'unknown') return maker === 'gone';
+  const madeAt = await stat(dir).then(
+    (info) => info.mtimeMs,
+    () => Date.now(),
+  );
+  return Date.now() - madeAt > ABANDONED_MS;
 }
 
 export function hasMemoryGroup(host: CgroupHost | undefined): boolean {

@@ -2,24 +2,25 @@
 import { SubletError } from '../../core/errors.ts';
 import type { Setup } from './blank.ts';
 import { type CgroupHost, removeCgroups } from './cgroup.ts';
-import { removeFreezer, thaw } from './freezer.ts';
+import { isFrozen, removeFreezer, thaw, wakeEntrants } from './freezer.ts';
 import { isSameProcess } from './process-identity.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { closeUplink } from './uplink.ts';
 
 const GIVE_UP_MS = 10_000;
+const STIR_EVERY_MS = 250;
 
 /** `setup` tells at once where this process started the sandbox; elsewhere the kernel is asked again and again. */
 export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | undefined, setup?: Setup): Promise<void> {
   const { init, holder } = record;
   if (init !== undefined && (isAlive(setup) || (await isSameProcess(init)))) {
     // Without a freezer whoever waits outside for a process is stopped with it, and would never collect it.
-    if (record.paused && cgroups === undefined) await thaw(cgroups, record);
-    // The kernel ends every process of a PID namespace with its first one.
+    if (cgroups === undefined && (!record.ephemeral || (await isFrozen(cgroups, record)))) await thaw(cgroups, record);
+    // The kernel ends every process of a PID namespace with its first one, but holds back those that are frozen.
     kill(init.pid);
-    if (record.paused) await thaw(cgroups, record);
+    if (cgroups !== undefined) await thaw(cgroups, record);
     setup?.child.ref();
-    await Promise.race([setup?.exited ?? gone([init, holder]), tooLong(record.name)]);
+    await hasEnded(setup?.exited ?? gone([init, holder]), init.pid, record.name);
   }
   await Promise.all([closeUplink(record.uplink), removeCgroups(record.cgroups), removeFreezer(cgroups, record)]);
 }
@@ -51,16 +52,26 @@ async function gone(processes: readonly (SandboxRecord['init'] | undefined)[]): 
   }
 }
 
-async function tooLong(name: string): Promise<never> {
-  await pause(GIVE_UP_MS);
+async function hasEnded(ended: Promise<void>, initPid: number, name: string): Promise<void> {
+  for (let waitedMs = 0; waitedMs < GIVE_UP_MS; waitedMs += STIR_EVERY_MS) {
+    if (await settlesWithin(ended, STIR_EVERY_MS)) return;
+    await wakeEntrants(initPid);
+  }
   throw new SubletError('PROVIDER_UNAVAILABLE', `The processes of ${name} do not end.`, {
     hint: 'They may wait for a disk or a network file system. Try again later.',
   });
 }
 
-function pause(ms: number): Promise<void> {
+function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    if (ms === GIVE_UP_MS) timer.unref();
+    const timer = setTimeout(() => resolve(false), ms);
+    void promise.then(() => {
+      clearTimeout(timer);
+      resolve(true);
+    });
   });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

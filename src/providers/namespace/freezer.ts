@@ -1,7 +1,7 @@
 /** Pausing: the freezer where there is one, else SIGSTOP to every process of the sandbox. */
-import { readFile, mkdir, rmdir, writeFile, readdir, readlink } from 'node:fs/promises';
+import { readFile, mkdir, writeFile, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CgroupHost } from './cgroup.ts';
+import { type CgroupHost, removeCgroups } from './cgroup.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 
 /** Rounds until no process is found outside: a fork between two looks is caught by the next. */
@@ -10,8 +10,9 @@ const MAX_ROUNDS = 50;
 export async function freeze(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   const group = await freezerGroup(host, record);
   if (group === undefined) return stopAll(record);
-  // Frozen first: whatever joins a frozen group is frozen on arrival and cannot fork past the next look.
+  // Gathered first, so that they freeze together, and again: what joins a frozen group cannot fork past the next look.
   if (host?.version === 1) {
+    await gather(group, record);
     await writeFile(join(group, 'freezer.state'), 'FROZEN');
     await gather(group, record);
   } else {
@@ -24,19 +25,28 @@ export async function freeze(host: CgroupHost | undefined, record: SandboxRecord
   );
 }
 
+/** Never frozen is success. */
 export async function thaw(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
-  const group = await freezerGroup(host, record);
+  const group = groupOf(host, record);
   if (group === undefined) return wakeAll(record);
   await writeFile(
     join(group, host?.version === 1 ? 'freezer.state' : 'cgroup.freeze'),
     host?.version === 1 ? 'THAWED' : '0',
-  );
+  ).catch(ignoreMissing);
+}
+
+/** What the kernel says: a process may die between freezing and writing it down. */
+export async function isFrozen(host: CgroupHost | undefined, record: SandboxRecord): Promise<boolean> {
+  const group = groupOf(host, record);
+  if (group === undefined) return isStopped(record.init?.pid);
+  const file = join(group, host?.version === 1 ? 'freezer.state' : 'cgroup.freeze');
+  return /^(FROZEN|FREEZING|1)$/mu.test(await readFile(file, 'utf8').catch(() => ''));
 }
 
 /** A frozen group holds its processes back from dying; version 1 keeps one apart from the others. */
 export async function removeFreezer(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   if (host?.version !== 1 || host.roots.freezer === undefined) return;
-  await rmdir(freezerDir(host.roots.freezer, record.name)).catch(() => undefined);
+  await removeCgroups([freezerDir(host.roots.freezer, record.name)]);
 }
 
 /** Every process of the sandbox as the host numbers it, the first one included. */
@@ -52,12 +62,14 @@ export async function processesOf(record: SandboxRecord): Promise<readonly numbe
 }
 
 async function freezerGroup(host: CgroupHost | undefined, record: SandboxRecord): Promise<string | undefined> {
-  if (host === undefined) return undefined;
-  if (host.version === 2) return record.cgroups[0];
-  if (host.roots.freezer === undefined) return undefined;
-  const dir = freezerDir(host.roots.freezer, record.name);
-  await mkdir(dir, { recursive: true });
-  return dir;
+  const group = groupOf(host, record);
+  if (group !== undefined && host?.version === 1) await mkdir(group, { recursive: true });
+  return group;
+}
+
+function groupOf(host: CgroupHost | undefined, record: SandboxRecord): string | undefined {
+  if (host === undefined || host.version === 2) return host && record.cgroups[0];
+  return host.roots.freezer === undefined ? undefined : freezerDir(host.roots.freezer, record.name);
 }
 
 function freezerDir(root: string, name: string): string {
@@ -101,10 +113,37 @@ async function wakeAll(record: SandboxRecord): Promise<void> {
   for (const pid of new Set([...parents, ...inside])) if (pid !== undefined && pid > 1) send(pid, 'SIGCONT');
 }
 
+/**
+ * Wakes programs that entered from outside and are stopped with what they wait for: the first process of a PID namespace
+ * does not end before every other has been collected, and theirs only they can collect.
+ */
+export async function wakeEntrants(initPid: number): Promise<void> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
+  const entrance = `nsenter\0--target\0${initPid}\0`;
+  await Promise.all(
+    pids.map(async (pid) => {
+      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      if (line.startsWith(entrance)) send(Number(pid), 'SIGCONT');
+    }),
+  );
+}
+
 async function parentOf(pid: number): Promise<number | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  const parent = Number((await statFields(pid))[1]);
   return Number.isInteger(parent) ? parent : undefined;
+}
+
+async function isStopped(pid: number | undefined): Promise<boolean> {
+  return pid !== undefined && (await statFields(pid))[0] === 'T';
+}
+
+async function statFields(pid: number): Promise<readonly string[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+function ignoreMissing(cause: NodeJS.ErrnoException): void {
+  if (cause.code !== 'ENOENT') throw cause;
 }
 
 function send(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {

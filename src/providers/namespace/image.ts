@@ -4,6 +4,8 @@ import { spawn } from 'node:child_process';
 import { lstat, mkdir, readdir, readlink, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
+import { makerMark } from '../../provider/posix/maker-mark.ts';
+import { draftName } from './layout.ts';
 
 export type ImageEntry =
   | { readonly kind: 'bind'; readonly name: string; readonly source: string }
@@ -123,7 +125,7 @@ async function readEntries(root: string, names: readonly string[]): Promise<read
 /** Unpacks beside the final place and renames, so that a cut-short unpacking is never taken for an image. */
 async function unpack(tarball: string, root: string, onProgress: (message: string) => void): Promise<void> {
   onProgress(`unpacking ${tarball}`);
-  const draft = `${root}.${randomUUID()}.new`;
+  const draft = draftName(root, await makerMark(), randomUUID());
   await mkdir(draft, { recursive: true, mode: 0o755 });
   try {
     await tar([

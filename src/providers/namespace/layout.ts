@@ -49,3 +49,13 @@ export const DISK_DIRS: readonly { readonly name: string; readonly target: strin
   { name: 'home', target: HOME, mode: 0o755 },
   { name: 'tmp', target: '/tmp', mode: 0o1777 },
 ];
+
+/** The name of a thing while it is being made: `<what it will be>.<who makes it><unique>.new`. */
+export function draftName(path: string, mark: string, unique: string): string {
+  return `${path}.${mark}${unique}.new`;
+}
+
+/** Who makes it and what tells it from others, when the name is that of a draft. */
+export function draftOf(name: string): string | undefined {
+  return /^[^.]+\.(.+)\.new$/.exec(name)?.[1];
+}

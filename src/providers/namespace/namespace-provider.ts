@@ -1,6 +1,5 @@
 /** Sandboxes of Linux namespaces on this machine. */
 import { resolve } from 'node:path';
-import { sleep } from '../../core/clock.ts';
 import { abortedError, SubletError, toSubletError } from '../../core/errors.ts';
 import { isAtLeastAsTight, type NetworkLevel } from '../../core/network.ts';
 import type { Labels, SandboxMetrics } from '../../core/spec.ts';
@@ -20,15 +19,16 @@ import type { Setup } from './blank.ts';
 import { beginToEnd, endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
+import { madeByOther, MAKING } from './making.ts';
 import { NamespaceCommands } from './namespace-commands.ts';
 import { CAPABILITIES, uplinkOption } from './namespace-config.ts';
 import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
-import { identifySelf, isSameProcess } from './process-identity.ts';
+import { identifySelf } from './process-identity.ts';
+import { removeRemains, removeReserved } from './remains.ts';
 import { beginToRemove, removeTree } from './remove-tree.ts';
 import {
-  isRunning,
   newRecord,
   readRecord,
   recordNames,
@@ -37,23 +37,20 @@ import {
   writeFirstRecord,
   writeRecord,
 } from './sandbox-record.ts';
-import { closeUplink } from './uplink.ts';
+import { withLock } from './sandbox-lock.ts';
 import { SandboxStarter, type StartedSandbox } from './sandbox-starter.ts';
+import { isUp, stateOf } from './sandbox-state.ts';
+import { closeUplink } from './uplink.ts';
 import { usageOf } from './usage.ts';
 
 /** What this process holds of a sandbox. */
 interface Held {
   readonly commands: NamespaceCommands;
   readonly init: SandboxRecord['init'];
+  readonly isEphemeral: boolean;
   /** Of a sandbox that this process started: it holds an owned one alive and tells when it has ended. */
   readonly setup: Setup | undefined;
 }
-
-/** A reserved name gets its record within moments; without one after this many looks its maker has died. */
-const RESERVED_ROUNDS = 100;
-
-/** Directories of sandboxes that this process is making, by whichever of its providers. */
-const MAKING = new Set<string>();
 
 export class NamespaceProvider implements SandboxProvider {
   readonly id = 'namespace';
@@ -114,7 +111,7 @@ export class NamespaceProvider implements SandboxProvider {
     const isSame = held?.init?.pid === record.init?.pid && held?.init?.startTicks === record.init?.startTicks;
     const commands = held !== undefined && isSame ? held.commands : this.#hold(record, {});
     if (options.env !== undefined) commands.setEnv(options.env);
-    return this.#handle(record, commands, await stateOf(record));
+    return this.#handle(record, commands, await stateOf(record, (await this.#starter.host()).cgroups));
   }
 
   async destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
@@ -124,74 +121,89 @@ export class NamespaceProvider implements SandboxProvider {
     // Its files go while its processes do; the record stays until they have gone.
     const clearing = beginToEnd(held?.setup, held?.init) ? [disk, channel].map(beginToRemove) : [];
     await this.#letGo(ref.name);
-    // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
-    const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);
-    if (record !== undefined) await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
-    await Promise.all(clearing).then(() => removeTree(dir));
+    const end = async (): Promise<void> => {
+      // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
+      const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);
+      if (record !== undefined) await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
+      await Promise.all(clearing).then(() => removeTree(dir));
+    };
+    // Nobody but its maker moves an ephemeral one.
+    await (held?.isEphemeral === true ? end() : this.#alone(ref, signal, end));
   }
 
+  /** Whoever takes stock also removes what killed processes left that never became a sandbox. */
   async *list(filter: Labels, signal: AbortSignal): AsyncIterable<ListedSandbox> {
+    const { cgroups } = await this.#starter.host();
+    await removeRemains(this.#stateDir, cgroups);
     for (const name of await recordNames(this.#stateDir)) {
       throwIfAborted(signal);
       const record = await readRecord(this.#stateDir, name).catch(() => undefined);
+      if (record === undefined) await removeReserved(sandboxPaths(this.#stateDir, name).dir);
       if (record === undefined || !Object.entries(filter).every(([key, value]) => record.labels[key] === value))
         continue;
-      yield { ref: { name }, labels: record.labels, state: await stateOf(record), createdAt: record.createdAt };
+      const state = await stateOf(record, cgroups);
+      yield { ref: { name }, labels: record.labels, state, createdAt: record.createdAt };
     }
   }
 
-  async pause(ref: SandboxRef): Promise<void> {
-    const record = await this.#running(ref);
-    if (record.paused) return;
-    // Waiting shells are not the agent's; frozen, they would wait for a manager that may be gone by then.
-    await this.#held.get(ref.name)?.commands.close();
-    await freeze((await this.#starter.host()).cgroups, record);
-    await writeRecord(this.#stateDir, { ...record, paused: true });
-  }
-
-  async resume(ref: SandboxRef): Promise<void> {
-    const record = await this.#running(ref);
-    await thaw((await this.#starter.host()).cgroups, record);
-    if (record.paused) await writeRecord(this.#stateDir, { ...record, paused: false });
-  }
-
-  async stop(ref: SandboxRef): Promise<void> {
-    const record = await this.#known(ref);
-    if (record.limits.diskBytes !== undefined) {
-      throw new SubletError(
-        'UNSUPPORTED',
-        'A sandbox with a disk limit keeps its disk in memory, which a stop would lose.',
-        { hint: 'Pause it instead.' },
-      );
-    }
-    const held = this.#held.get(ref.name);
-    await this.#letGo(ref.name);
-    await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
-    await writeRecord(this.#stateDir, {
-      ...record,
-      init: undefined,
-      holder: undefined,
-      uplink: undefined,
-      cgroups: [],
-      paused: false,
+  pause(ref: SandboxRef, signal: AbortSignal): Promise<void> {
+    return this.#alone(ref, signal, async () => {
+      const record = await this.#running(ref);
+      // Waiting shells are not the agent's; frozen, they would wait for a manager that may be gone by then.
+      await this.#held.get(ref.name)?.commands.close();
+      await freeze((await this.#starter.host()).cgroups, record);
     });
   }
 
-  async start(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<void> {
-    const record = await this.#known(ref);
-    if (await isRunning(record)) return;
-    await this.#letGo(ref.name);
-    await endSandbox(record, (await this.#starter.host()).cgroups);
-    await this.#start({ ...record, uplink: undefined, paused: false }, options, signal);
+  resume(ref: SandboxRef, signal: AbortSignal): Promise<void> {
+    return this.#alone(ref, signal, async () => {
+      await thaw((await this.#starter.host()).cgroups, await this.#running(ref));
+    });
   }
 
-  async setNetwork(ref: SandboxRef, level: NetworkLevel): Promise<void> {
-    const record = await this.#known(ref);
-    if (level === record.network) return;
-    if (!isAtLeastAsTight(level, record.network)) throw weakerNetworkError(ref.name, record.network, level);
-    if (level === 'allowlist') throw noAllowlistError();
-    await closeUplink(record.uplink);
-    await writeRecord(this.#stateDir, { ...record, network: level, uplink: undefined });
+  stop(ref: SandboxRef, signal: AbortSignal): Promise<void> {
+    return this.#alone(ref, signal, async () => {
+      const record = await this.#known(ref);
+      if (record.limits.diskBytes !== undefined) {
+        throw new SubletError(
+          'UNSUPPORTED',
+          'A sandbox with a disk limit keeps its disk in memory, which a stop would lose.',
+          { hint: 'Pause it instead.' },
+        );
+      }
+      const held = this.#held.get(ref.name);
+      await this.#letGo(ref.name);
+      await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
+      await writeRecord(this.#stateDir, {
+        ...record,
+        init: undefined,
+        holder: undefined,
+        uplink: undefined,
+        cgroups: [],
+      });
+    });
+  }
+
+  start(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<void> {
+    return this.#alone(ref, signal, async () => {
+      const record = await this.#known(ref);
+      if (await isUp(record)) return;
+      await this.#letGo(ref.name);
+      await endSandbox(record, (await this.#starter.host()).cgroups);
+      const again = { ...record, maker: await identifySelf(), uplink: undefined };
+      await this.#start(again, options, signal);
+    });
+  }
+
+  setNetwork(ref: SandboxRef, level: NetworkLevel, signal: AbortSignal): Promise<void> {
+    return this.#alone(ref, signal, async () => {
+      const record = await this.#known(ref);
+      if (level === record.network) return;
+      if (!isAtLeastAsTight(level, record.network)) throw weakerNetworkError(ref.name, record.network, level);
+      if (level === 'allowlist') throw noAllowlistError();
+      await closeUplink(record.uplink);
+      await writeRecord(this.#stateDir, { ...record, network: level, uplink: undefined });
+    });
   }
 
   async metrics(ref: SandboxRef): Promise<SandboxMetrics> {
@@ -203,32 +215,20 @@ export class NamespaceProvider implements SandboxProvider {
     for (const name of [...this.#held.keys()]) await this.#letGo(name);
   }
 
+  #alone<T>({ name }: SandboxRef, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return withLock(sandboxPaths(this.#stateDir, name).dir, this.#context.clock, signal, work);
+  }
+
   /** Same name, same sandbox: waits for whoever is making it. One whose making was cut short is made anew. */
   async #createAgain(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
     const ref = { name: spec.name };
-    const record = await this.#madeByOther(spec.name, signal);
+    const record = await madeByOther(this.#stateDir, spec.name, this.#context.clock, signal);
     if (record?.init === undefined) {
       await this.destroy(ref, signal);
       return this.create(spec, signal);
     }
-    if (!(await isRunning(record))) await this.start(ref, signal, { env: spec.env });
+    if (!(await isUp(record))) await this.start(ref, signal, { env: spec.env });
     return (await this.attach(ref, signal, { env: spec.env })) ?? Promise.reject(lostError(spec.name));
-  }
-
-  /** The record once nobody is at work on it; undefined when there is none. */
-  async #madeByOther(name: string, signal: AbortSignal): Promise<SandboxRecord | undefined> {
-    for (let attempt = 0; ; attempt++) {
-      const record = await readRecord(this.#stateDir, name).catch(() => undefined);
-      if (!(await this.#isBeingMade(record, name, attempt))) return record;
-      await sleep(this.#context.clock, 5, signal);
-    }
-  }
-
-  async #isBeingMade(record: SandboxRecord | undefined, name: string, attempt: number): Promise<boolean> {
-    if (MAKING.has(sandboxPaths(this.#stateDir, name).dir)) return true;
-    if (record === undefined) return attempt < RESERVED_ROUNDS;
-    if (record.maker === undefined || (record.ephemeral && record.init !== undefined)) return false;
-    return record.maker.pid !== process.pid && isSameProcess(record.maker);
   }
 
   async #start(
@@ -257,7 +257,8 @@ export class NamespaceProvider implements SandboxProvider {
       },
       made?.shell,
     );
-    this.#held.set(record.name, { commands, init: record.init, setup: made?.setup });
+    const { init, ephemeral: isEphemeral } = record;
+    this.#held.set(record.name, { commands, init, isEphemeral, setup: made?.setup });
     return commands;
   }
 
@@ -285,16 +286,11 @@ export class NamespaceProvider implements SandboxProvider {
 
   async #running(ref: SandboxRef): Promise<SandboxRecord> {
     const record = await this.#known(ref);
-    if (!(await isRunning(record))) throw lostError(ref.name);
+    if (!(await isUp(record))) throw lostError(ref.name);
     return record;
   }
 }
 
 function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw abortedError(signal);
-}
-
-async function stateOf(record: SandboxRecord): Promise<ProviderState> {
-  if (!(await isRunning(record))) return 'stopped';
-  return record.paused ? 'paused' : 'running';
 }

@@ -35,7 +35,6 @@ export interface SandboxRecord {
   /** There only while the network is open. */
   readonly uplink: Uplink | undefined;
   readonly cgroups: readonly string[];
-  readonly paused: boolean;
 }
 
 export function newRecord(spec: SandboxSpec, maker: ProcessIdentity | undefined, now: number): SandboxRecord {
@@ -54,7 +53,6 @@ export function newRecord(spec: SandboxSpec, maker: ProcessIdentity | undefined,
     holder: undefined,
     uplink: undefined,
     cgroups: [],
-    paused: false,
   };
 }
 

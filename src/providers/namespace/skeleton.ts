@@ -3,8 +3,9 @@ import { createHash, randomUUID } from 'node:crypto';
 import { cp, lstat, mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
+import { makerMark } from '../../provider/posix/maker-mark.ts';
 import { HOST_ETC, type Image } from './image.ts';
-import { DISK_DIRS, HOME, INNER_UID } from './layout.ts';
+import { DISK_DIRS, draftName, HOME, INNER_UID } from './layout.ts';
 import { ARMED, INIT, RESIDENT } from './scripts.ts';
 
 export const DEVICES: readonly string[] = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
@@ -42,7 +43,7 @@ async function build(
   etc: readonly EtcEntry[],
   extraTargets: readonly string[],
 ): Promise<void> {
-  const draft = `${root}.${randomUUID()}.new`;
+  const draft = draftName(root, await makerMark(), randomUUID());
   const directory = (path: string): Promise<unknown> => mkdir(join(draft, path), { recursive: true, mode: 0o755 });
   const file = async (path: string, text: string): Promise<void> => {
     await directory(dirname(path));

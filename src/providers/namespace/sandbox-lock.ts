@@ -1,0 +1,51 @@
+/**
+ * One move of a sandbox at a time, whoever makes it: a stop that is slower than the start after it would forget the
+ * processes of the latter. The lock is a link that names its holder; one whose holder was killed is broken.
+ */
+import { randomUUID } from 'node:crypto';
+import { readlink, rename, symlink, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, sleep } from '../../core/clock.ts';
+import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
+
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 50;
+
+/** The sandbox's directory may be gone: then there is nobody to exclude. */
+export async function withLock<T>(dir: string, clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const lock = join(dir, 'lock');
+  const holder = `${await makerMark()}${randomUUID()}`;
+  for (let pauseMs = FIRST_PAUSE_MS; !(await take(lock, holder)); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
+    await sleep(clock, pauseMs, signal);
+  try {
+    return await work();
+  } finally {
+    await unlink(lock).catch(() => undefined);
+  }
+}
+
+async function take(lock: string, holder: string): Promise<boolean> {
+  try {
+    await symlink(holder, lock);
+    return true;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return true;
+    if (code !== 'EEXIST') throw cause;
+  }
+  const present = await readlink(lock).catch(() => undefined);
+  if (present !== undefined && (await judgeMaker(present)) === 'gone') await breakLock(lock, present);
+  return false;
+}
+
+// Renamed first: of several who find it abandoned one gets it, and sees by its content whether it still was.
+async function breakLock(lock: string, abandoned: string): Promise<void> {
+  const aside = `${lock}.${randomUUID()}`;
+  try {
+    await rename(lock, aside);
+    if ((await readlink(aside)) === abandoned) await unlink(aside);
+    else await rename(aside, lock);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+  }
+}

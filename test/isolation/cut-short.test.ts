@@ -1,0 +1,81 @@
+/** What a process leaves that is killed in the middle of a move: the kernel knows better than what was written down. */
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { findCgroupHost } from '../../src/providers/namespace/cgroup.ts';
+import { freeze, thaw } from '../../src/providers/namespace/freezer.ts';
+import { identifySelf, isSameProcess } from '../../src/providers/namespace/process-identity.ts';
+import { writeRecord } from '../../src/providers/namespace/sandbox-record.ts';
+import { canRun, openWorld, sh, signal } from './world.ts';
+
+const world = await openWorld();
+const [mountInfo = '', own = ''] = await Promise.all(
+  ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8')),
+);
+const cgroups = await findCgroupHost(mountInfo, own);
+
+describe.runIf(canRun)('a move that was cut short', () => {
+  it('leaves a frozen sandbox that is known to be paused, and can be resumed', async () => {
+    const sandbox = await world.create({ ephemeral: false });
+    await sh(sandbox, 'echo kept >note');
+    await freeze(cgroups, await world.record(sandbox));
+    const other = await world.open();
+    expect((await other.attach(sandbox.ref, signal))?.state).toBe('paused');
+    await other.resume?.(sandbox.ref, signal);
+    const found = await other.attach(sandbox.ref, signal);
+    expect(found?.state).toBe('running');
+    expect(await found?.files.readText('note')).toBe('kept\n');
+  });
+
+  it('leaves a frozen sandbox that can be destroyed', async () => {
+    const sandbox = await world.create({ ephemeral: false });
+    const record = await world.record(sandbox);
+    await freeze(cgroups, record);
+    await (await world.open()).destroy(sandbox.ref, signal);
+    expect(record.init !== undefined && (await isSameProcess(record.init))).toBe(false);
+    expect(await readdir(`${world.stateDir}/sandboxes`)).toEqual([]);
+  });
+
+  it('leaves a woken sandbox that is known to run', async () => {
+    const sandbox = await world.create({ ephemeral: false });
+    await world.provider.pause?.(sandbox.ref, signal);
+    await thaw(cgroups, await world.record(sandbox));
+    expect((await (await world.open()).attach(sandbox.ref, signal))?.state).toBe('running');
+  });
+
+  it('leaves a half-started sandbox that nobody enters: it is started anew', async () => {
+    const sandbox = await world.create({ ephemeral: false });
+    const record = await world.record(sandbox);
+    const self = await identifySelf();
+    const maker = self && { ...self, startTicks: 1 };
+    await writeRecord(world.stateDir, { ...record, maker });
+    const other = await world.open();
+    expect((await other.attach(sandbox.ref, signal))?.state).toBe('stopped');
+    await other.start?.(sandbox.ref, signal);
+    expect(record.init !== undefined && (await isSameProcess(record.init))).toBe(false);
+    const again = await world.record(sandbox);
+    expect(again.maker).toBeUndefined();
+    expect((await (await other.attach(sandbox.ref, signal))?.commands.run('echo up'))?.stdout).toBe('up\n');
+  });
+});
+
+describe.runIf(canRun)('moves of one sandbox at once', () => {
+  it('forget no process, however stops and starts of two managers overlap', async () => {
+    const sandbox = await world.create({ ephemeral: false });
+    const [first, second] = [world.provider, await world.open()];
+    const inits = new Set<number>();
+    for (let round = 0; round < 5; round++) {
+      await Promise.all([
+        first.stop?.(sandbox.ref, signal),
+        second.start?.(sandbox.ref, signal),
+        second.stop?.(sandbox.ref, signal),
+        first.start?.(sandbox.ref, signal),
+      ]);
+      const { init } = await world.record(sandbox);
+      if (init !== undefined) inits.add(init.pid);
+    }
+    const looks = await Promise.all([...inits].map((pid) => world.processesBeside(pid).catch(() => async () => [])));
+    await second.destroy(sandbox.ref, signal);
+    expect((await Promise.all(looks.map((look) => look()))).flat()).toEqual([]);
+    expect(await readdir(`${world.stateDir}/sandboxes`)).toEqual([]);
+  });
+});
