@@ -18,6 +18,8 @@ export interface AbandonedFacts {
   readonly ephemeral: boolean;
   readonly policy: Pick<LifecyclePolicy, 'onExit'>;
   readonly owner: OwnerFact;
+  /** Its session has another sandbox by now. */
+  readonly isReplaced?: boolean | undefined;
   readonly canPause: boolean;
   readonly canStop: boolean;
   /** Who uses it besides its owner, as far as is known. */
@@ -49,12 +51,20 @@ export function judgeByOwner(facts: AbandonedFacts): Verdict {
 function judgeSession(facts: AbandonedFacts, who: string): Verdict {
   if (facts.state !== 'running' || facts.owner === 'none') return keep(`${who}; the next use of its session adopts it`);
   if (facts.user !== undefined) return { action: 'adopt', reason: `${who}, and ${facts.user} uses it` };
+  if (facts.isReplaced === true) return judgeReplaced(facts);
   const { onExit } = facts.policy;
   if (onExit === 'keep') return keep(`${who}, and onExit is keep`);
   if (onExit === 'destroy') return { action: 'destroy', reason: `${who}, and onExit is destroy` };
   if (facts.canPause) return { action: 'pause', reason: `${who}, and onExit is pause` };
   if (facts.canStop) return { action: 'stop', reason: `${who}, onExit is pause, and its provider can only stop` };
   return keep(`${who}, onExit is pause, and its provider can neither pause nor stop`);
+}
+
+// Nobody comes back for it, but it may hold files that were not carried over.
+function judgeReplaced(facts: AbandonedFacts): Verdict {
+  const reason = 'its owner died, and its session has another sandbox';
+  if (facts.canPause) return { action: 'pause', reason };
+  return { action: facts.canStop ? 'stop' : 'destroy', reason };
 }
 
 export interface SightedFacts {

@@ -2,14 +2,16 @@
 import type { SandboxOptions, SessionNotice } from '../core/api.ts';
 import { sleep } from '../core/clock.ts';
 import { SubletError } from '../core/errors.ts';
+import type { SandboxId } from '../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
-import { destroySandbox } from './destroy-sandbox.ts';
+import { beginDestroying, destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { assertMayUse } from './lease-check.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
 import { markLost } from './mark-lost.ts';
+import { TAKEOVER_GRACE_MS } from './plan-sandbox.ts';
 import { readySandbox } from './ready-sandbox.ts';
 import { recreateTighter } from './recreate-tighter.ts';
 import { restoring } from './snapshots.ts';
@@ -81,10 +83,17 @@ async function claim(engine: Engine, { key, kind, options, signal }: SessionRequ
     const live = await makeSandbox(engine, prepared, commit, signal);
     return live === undefined || session === undefined ? undefined : { session, live, created: true, notices: [] };
   } catch (cause) {
-    // A key that never had a sandbox is forgotten; one that did keeps its ratchet, see `replace`.
-    await store.removeSession(key, prepared.plan.row.id, 'its first sandbox could not be made', engine.now());
+    await forgetIfUnmade(engine, key, prepared.plan.row.id);
     throw cause;
   }
+}
+
+/** A key that never had a sandbox is forgotten; one that did keeps its ratchet, see `replace`, and one that may have one keeps that. */
+async function forgetIfUnmade(engine: Engine, key: SessionKey, id: SandboxId): Promise<void> {
+  const { store } = engine.ports;
+  const state = (await store.getSandbox(id))?.state;
+  if (state === 'destroying' || state === 'destroyed')
+    await store.removeSession(key, id, 'its first sandbox could not be made', engine.now());
 }
 
 async function use(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
@@ -113,18 +122,36 @@ async function waitForCreate(
   bound: BoundSession,
 ): Promise<Acquired | undefined> {
   const { clock, store } = engine.ports;
-  const { id, dueAt, ownerId } = bound.sandbox;
+  const { id, policy, ownerId } = bound.sandbox;
+  // By our own patience too, not by an instant on somebody else's clock alone; its maker may ask for more time.
+  let { dueAt } = bound.sandbox;
+  const waitUntil = clock.elapsed() + policy.timeoutSeconds * 1000 + TAKEOVER_GRACE_MS;
   let judgedAt = -Infinity;
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.5, LONGEST_POLL_MS)) {
-    if (dueAt !== undefined && engine.now() >= dueAt) return replace(engine, request, bound, undefined);
+    const isOverdue = clock.elapsed() >= waitUntil && engine.now() >= (dueAt ?? Infinity);
+    if (isOverdue) return takeOver(engine, request, bound, 'not ready in time');
     if (clock.elapsed() - judgedAt >= JUDGE_EVERY_MS) {
       const owner = await engine.owners.judge(ownerId);
-      if (owner === 'dead' || owner === 'none') return replace(engine, request, bound, undefined);
+      if (owner === 'dead' || owner === 'none')
+        return takeOver(engine, request, bound, 'half-made when its owner died');
       judgedAt = clock.elapsed();
     }
     await sleep(clock, pollMs, request.signal);
-    if ((await store.getSandbox(id))?.state !== 'creating') return undefined;
+    const present = await store.getSandbox(id);
+    if (present?.state !== 'creating') return undefined;
+    ({ dueAt } = present);
   }
+}
+
+/** The half-made one is given up before the key gets another, so that its maker cannot finish it meanwhile. */
+async function takeOver(
+  engine: Engine,
+  request: SessionRequest,
+  bound: BoundSession,
+  cause: string,
+): Promise<Acquired | undefined> {
+  const abandoned = await beginDestroying(engine, bound.sandbox, cause, { from: ['creating'] });
+  return abandoned && replace(engine, request, { ...bound, sandbox: abandoned }, undefined);
 }
 
 async function reuse(engine: Engine, request: SessionRequest, bound: BoundSession): Promise<Acquired | undefined> {
@@ -181,7 +208,7 @@ async function handleLoss(engine: Engine, request: SessionRequest, bound: BoundS
   return replace(engine, request, { ...bound, sandbox: lost }, `was lost by provider "${sandbox.provider}"${bare}`);
 }
 
-/** `what` became of the old one, for the notice; undefined when nobody ever used it. */
+/** `what` became of the old one, for the notice; undefined when nobody ever used it. A sandbox that it had replaced in turn is told of. */
 async function replace(
   engine: Engine,
   request: SessionRequest,
@@ -212,6 +239,8 @@ async function replace(
   );
   if (live === undefined) return undefined;
   if (restore !== undefined) return { session, live, created: true, notices: [restore.notice()] };
-  const notices = what === undefined ? [] : [replacedNotice(old, live.id, engine.now(), what)];
+  const isFirst = old.createdAt === bound.session.createdAt;
+  const told = what ?? (isFirst ? undefined : 'took the place of another and was not ready in time');
+  const notices = told === undefined ? [] : [replacedNotice(old, live.id, engine.now(), told)];
   return { session, live, created: true, notices };
 }

@@ -2,13 +2,15 @@
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { ExitAction } from '../core/policy.ts';
 import type { Capability } from '../provider/capabilities.ts';
-import type { SandboxRecord } from '../store/records.ts';
+import type { OwnerRecord, SandboxRecord } from '../store/records.ts';
 import { flushActivity } from './activity.ts';
+import { contain } from './contain.ts';
 import { settlesWithin } from './deadline.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
+import { isReplaced } from './settle-sandbox.ts';
 
 /** Never rejects: what could not be done in time is logged with its id. */
 export async function closeManager(engine: Engine): Promise<void> {
@@ -57,46 +59,64 @@ async function putAwayReturned(engine: Engine, seen: Set<SandboxId>): Promise<vo
 }
 
 async function putAway(engine: Engine, id: SandboxId, seen: Set<SandboxId>): Promise<void> {
-  const record = await engine.ports.store.getSandbox(id);
-  // Another process has picked it up since: it follows that one now.
-  if (record === undefined || record.state !== 'running' || record.ownerId !== engine.ownerId) return;
-  seen.add(id);
-  const live = engine.lives.get(id);
-  if (live?.isKept === true) return;
-  // Whoever has the exclusive use of it, or had it before us.
-  const lease = await engine.leaseWatch.standing(record, engine.now());
-  for (const heir of [lease?.ownerId, live?.takenFrom])
-    if (heir !== undefined && (await handOver(engine, id, heir))) return;
-  const { capabilities } = await engine.ports.provider(record.provider, record.profile);
-  const action = exitActionFor(record, capabilities);
-  switch (action) {
-    case 'destroy':
-      await destroySandbox(engine, record, 'its owner exited');
-      return;
-    case 'pause':
-      await pauseSandbox(engine, record, 'its owner exited');
-      return;
-    case 'stop':
-      await stopSandbox(engine, record, 'its owner exited');
-      return;
-    case 'keep':
-      if (record.policy.onExit === 'keep') return;
-      engine.ports.log.warn(
-        { sandboxId: id, provider: record.provider },
-        'sandbox kept running: its provider can neither pause nor stop',
-      );
+  // Again when the row has changed meanwhile: another process may have picked it up, and then it follows that one.
+  for (let isDone = false; !isDone;) {
+    const record = await engine.ports.store.getSandbox(id);
+    if (record === undefined || record.state !== 'running' || record.ownerId !== engine.ownerId) return;
+    seen.add(id);
+    isDone = await leaveOne(engine, record);
   }
 }
 
-/** False when that process has left or died: then this is the last one, and its exit counts. */
-async function handOver(engine: Engine, id: SandboxId, heir: OwnerId): Promise<boolean> {
+/** False when the row is no longer as it was read. */
+async function leaveOne(engine: Engine, record: SandboxRecord): Promise<boolean> {
+  if (await isReplaced(engine, record)) {
+    await contain(engine, record);
+    return true;
+  }
+  const live = engine.lives.get(record.id);
+  // Whoever has the exclusive use of it, or had it before us.
+  const lease = await engine.leaseWatch.standing(record, engine.now());
+  const heir = await heirOf(engine, lease?.ownerId ?? (live?.isKept === true ? undefined : live?.takenFrom));
+  if (heir !== undefined) return giveTo(engine, record, heir);
+  return live?.isKept === true || exit(engine, record);
+}
+
+async function exit(engine: Engine, record: SandboxRecord): Promise<boolean> {
+  const { capabilities } = await engine.ports.provider(record.provider, record.profile);
+  const [cause, only] = ['its owner exited', { version: record.version }];
+  switch (exitActionFor(record, capabilities)) {
+    case 'destroy':
+      return (await destroySandbox(engine, record, cause, only)) !== undefined;
+    case 'pause':
+      return (await pauseSandbox(engine, record, cause, only)) !== undefined;
+    case 'stop':
+      return (await stopSandbox(engine, record, cause, only)) !== undefined;
+    case 'keep':
+      if (record.policy.onExit !== 'keep')
+        engine.ports.log.warn(
+          { sandboxId: record.id, provider: record.provider },
+          'sandbox kept running: its provider can neither pause nor stop',
+        );
+      return true;
+  }
+}
+
+/** undefined when that process has left or died: then this is the last one, and its exit counts. */
+async function heirOf(engine: Engine, ownerId: OwnerId | undefined): Promise<OwnerRecord | undefined> {
+  if (ownerId === undefined || ownerId === engine.ownerId) return undefined;
+  const owner = await engine.ports.store.getOwner(ownerId);
+  return owner === undefined || (await engine.owners.judge(ownerId)) === 'dead' ? undefined : owner;
+}
+
+/** False when the row has changed, or when the heir left while it was being given to it. */
+async function giveTo(engine: Engine, record: SandboxRecord, heir: OwnerRecord): Promise<boolean> {
   const { store } = engine.ports;
-  const owner = heir === engine.ownerId ? undefined : await store.getOwner(heir);
-  if (owner === undefined || (await engine.owners.judge(owner.id)) === 'dead') return false;
-  const { hostId, hostName } = owner;
-  await store.patchSandbox(id, { ownerId: owner.id, hostId, hostName });
-  if ((await store.getOwner(owner.id)) !== undefined) return true;
-  await store.patchSandbox(id, engine.ownership);
+  const { id: ownerId, hostId, hostName } = heir;
+  const given = await store.patchSandbox(record.id, { ownerId, hostId, hostName }, record.version);
+  if (given === undefined) return false;
+  if ((await store.getOwner(ownerId)) !== undefined) return true;
+  await store.patchSandbox(record.id, engine.ownership);
   return false;
 }
 

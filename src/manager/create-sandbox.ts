@@ -87,6 +87,8 @@ async function markRunning(
       },
     );
   }
+  // The session may have been tightened while it was made.
+  if (violates(handle.network, running.network)) throw networkError(running, handle);
   const live = new LiveSandbox(running, handle, plan.spec.env ?? {}, now);
   live.lastHealthyAt = now;
   engine.lives.set(live.id, live);

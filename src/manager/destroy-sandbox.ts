@@ -29,11 +29,24 @@ export async function destroySandbox(
   cause: string,
   options: DestroyOptions = {},
 ): Promise<SandboxRecord | undefined> {
+  const moved = await beginDestroying(engine, record, cause, options);
+  if (moved !== undefined) return finishDestroying(engine, moved);
+  const present = await engine.ports.store.getSandbox(record.id);
+  if (present?.state === 'destroying' && options.version === undefined) return finishDestroying(engine, present);
+  return present?.state === 'destroyed' ? present : undefined;
+}
+
+/** The first half: the row says so, and nobody uses it from then on. undefined when `options` no longer hold. */
+export async function beginDestroying(
+  engine: Engine,
+  record: SandboxRecord,
+  cause: string,
+  options: DestroyOptions = {},
+): Promise<SandboxRecord | undefined> {
   await assertReachable(engine, record);
   await engine.register();
-  const { store } = engine.ports;
   const now = engine.now();
-  const moved = await store.moveSandbox(record.id, {
+  return engine.ports.store.moveSandbox(record.id, {
     to: 'destroying',
     at: now,
     cause,
@@ -43,10 +56,6 @@ export async function destroySandbox(
     // Whoever destroys it owns it, so that a death on the way is seen to.
     patch: { ownerId: engine.ownerId, dueAt: now + TAKEOVER_MS },
   });
-  if (moved !== undefined) return finishDestroying(engine, moved);
-  const present = await store.getSandbox(record.id);
-  if (present?.state === 'destroying' && options.version === undefined) return finishDestroying(engine, present);
-  return present?.state === 'destroyed' ? present : undefined;
 }
 
 /** Goes on with what another began, if nobody else does: undefined when the row has changed since. */

@@ -69,12 +69,11 @@ export class Engine {
   }
 
   /**
-   * The time of day, but never further ahead than time has passed since this process began: a clock that is set forward
-   * makes nothing look idle or overdue.
+   * The time of day when this process began and what has passed since: a clock that is set forward makes nothing look idle
+   * or overdue, and one that is set back does not hide what is in use.
    */
   now(): number {
-    const { clock } = this.ports;
-    return Math.min(clock.now(), this.#startedAt + (clock.elapsed() - this.#startedElapsed));
+    return this.#startedAt + (this.ports.clock.elapsed() - this.#startedElapsed);
   }
 
   assertOpen(): void {

@@ -33,7 +33,8 @@ export class LeaseWatch {
       return undefined;
     }
     const stillMs = this.#stillMs(id, lease);
-    if (lease.expiresAt > now) return lease;
+    // One that lasts longer than a whole term from now was written by another clock: its end says nothing.
+    if (lease.expiresAt > now && lease.expiresAt <= now + lease.ttlMs) return lease;
     const owner = await this.#owners.judge(lease.ownerId);
     const mayLive = owner === 'alive' || owner === 'unknown';
     return mayLive && stillMs < lease.ttlMs ? lease : undefined;

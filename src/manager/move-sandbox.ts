@@ -156,7 +156,8 @@ function move(
     ...engine.signature,
     patch: {
       dueAt: dueAt({ ...record, state: to.to, lastActiveAt }),
-      ...(isWaking ? { lastActiveAt, ...engine.ownership } : {}),
+      ...(isWaking ? { lastActiveAt } : {}),
+      ...(isWaking && !record.ephemeral ? engine.ownership : {}),
     },
   });
 }

@@ -10,7 +10,9 @@ import { isLive } from '../core/states.ts';
 import type { ListedSandbox } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { finishDestroying } from './destroy-sandbox.ts';
+import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
+import type { OwnerCensus } from './owner-watch.ts';
 import type { Pass } from './reconcile-pass.ts';
 import { sight } from './reconcile-pass.ts';
 
@@ -30,11 +32,16 @@ export async function judgeOrphans(pass: Pass, unclaimed: readonly ListedSandbox
     'orphan',
     found.map(({ sandbox }) => sandbox.ref.name),
   );
+  const census = await engine.owners.censusOf(
+    found.map(({ sandbox }) => sandbox.labels[LABEL.owner] ?? ''),
+    pass.census,
+  );
   const verdicts: ReapVerdict[] = [];
   for (const { sandbox, record } of found) {
     const sighting = sightings.get(sandbox.ref.name);
     const facts = { sightings: sighting?.count ?? 1, firstAt: sighting?.firstAt ?? engine.now(), now: engine.now() };
-    const verdict = judgeOrphan(facts, ownerOf(pass, sandbox));
+    // Of what is on record as destroyed or lost nobody has any use, whoever made it.
+    const verdict = judgeOrphan(facts, record === undefined ? ownerOf(engine, census, sandbox) : 'none');
     verdicts.push(await settle(pass, sandbox, record, verdict));
   }
   return verdicts;
@@ -50,7 +57,7 @@ async function recordOf(
 }
 
 /** What this process is making or undoing is its own; what it only once made is nobody's. */
-function ownerOf({ engine, census }: Pass, { labels }: ListedSandbox): OwnerFact {
+function ownerOf(engine: Engine, census: OwnerCensus, { labels }: ListedSandbox): OwnerFact {
   const owner = census.of(labels[LABEL.owner] ?? '');
   if (owner !== 'self') return owner;
   return engine.making.has(labels[LABEL.sandbox] ?? '') ? 'alive' : 'none';

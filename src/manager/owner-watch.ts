@@ -59,6 +59,14 @@ export class OwnerWatch {
     );
   }
 
+  /**
+   * A census that is right about these owners of things that were read after `earlier`. Who is not in that one may have come
+   * since: an owner is on record before anything that it has.
+   */
+  async censusOf(ownerIds: readonly OwnerId[], earlier: OwnerCensus): Promise<OwnerCensus> {
+    return ownerIds.every((id) => earlier.of(id) !== 'none') ? earlier : this.census();
+  }
+
   /** One owner, by the same rules; an owner without a record is `none`. */
   async judge(ownerId: OwnerId): Promise<OwnerFact> {
     if (ownerId === this.#self) return 'self';

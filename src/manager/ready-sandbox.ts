@@ -2,11 +2,13 @@
 import { SubletError } from '../core/errors.ts';
 import type { NetworkFact } from '../core/network.ts';
 import { violates } from '../core/network.ts';
+import type { SandboxState } from '../core/states.ts';
 import type { SandboxHandle } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { checkHealth, isHealthKnown } from './health.ts';
+import { contain } from './contain.ts';
 import { LiveSandbox } from './live-sandbox.ts';
 import { wakeSandbox } from './move-sandbox.ts';
 import { callProvider } from './provider-call.ts';
@@ -29,12 +31,16 @@ export interface ReadyOptions {
 }
 
 /**
- * `record` is running, paused or stopped. PROVIDER_UNAVAILABLE when it cannot be found out, or when the sandbox is there and does not
+ * `asked` is running, paused or stopped. PROVIDER_UNAVAILABLE when it cannot be found out, or when the sandbox is there and does not
  * answer: unknown is not gone.
  */
-export function readySandbox(engine: Engine, record: SandboxRecord, options: ReadyOptions): Promise<Readiness> {
-  return engine.exclusively(record.id, async () => {
-    const live = engine.lives.get(record.id);
+export function readySandbox(engine: Engine, asked: SandboxRecord, options: ReadyOptions): Promise<Readiness> {
+  return engine.exclusively(asked.id, async () => {
+    const live = engine.lives.get(asked.id);
+    // Another use may have woken it while this one waited for its turn: its handle is not to be taken from it.
+    const isStale = live !== undefined && asked.state !== 'running';
+    const record = isStale ? ((await engine.ports.store.getSandbox(asked.id)) ?? asked) : asked;
+    if (!canRun(record.state)) return { status: 'changed' };
     if (live !== undefined && record.state === 'running') live.isResting = false;
     if (live !== undefined && isUsable(engine, record, live)) return { status: 'ready', live };
     if (
@@ -47,6 +53,10 @@ export function readySandbox(engine: Engine, record: SandboxRecord, options: Rea
     }
     return attachAfresh(engine, record, options);
   });
+}
+
+function canRun(state: SandboxState): boolean {
+  return state === 'running' || state === 'paused' || state === 'stopped';
 }
 
 /** True when nothing has to be asked before the handle is used. */
@@ -67,10 +77,21 @@ async function attachAfresh(engine: Engine, record: SandboxRecord, options: Read
     await found.close();
     return { status: 'changed' };
   }
+  if (violates(network, running.network)) {
+    // It was tightened while it was being woken: whoever did that counts on its being off the network.
+    await found.close();
+    await contain(engine, running);
+    return { status: 'changed' };
+  }
   const handle = isAwake(record, found) ? found : await attachAwake(engine, running, found, env, options.signal);
   if (handle === undefined) return { status: 'lost' };
-  const live = new LiveSandbox(await own(engine, running), handle, env, engine.now());
-  if (record.state === 'running' && record.ownerId !== engine.ownerId) live.takenFrom = record.ownerId;
+  const owned = await own(engine, running);
+  if (owned === undefined || violates(network, owned.network)) {
+    await handle.close();
+    return { status: 'changed' };
+  }
+  const live = new LiveSandbox(owned, handle, env, engine.now());
+  if (record.state === 'running' && live.record.ownerId !== record.ownerId) live.takenFrom = record.ownerId;
   live.network = network;
   engine.lives.set(live.id, live);
   const restarted = found.state === 'stopped' && record.state !== 'stopped';
@@ -149,9 +170,19 @@ function isAwake(record: SandboxRecord, handle: SandboxHandle): boolean {
   return handle.state === 'running' || (handle.state === 'unknown' && record.state === 'running');
 }
 
-/** The last process to pick a sandbox up is the one whose exit it follows, unless it gives it back. */
-async function own(engine: Engine, record: SandboxRecord): Promise<SandboxRecord> {
-  if (record.ownerId === engine.ownerId) return record;
+/**
+ * The last process to pick a sandbox up is the one whose exit it follows, unless it gives it back. What was made for one
+ * purpose follows its maker, whoever else looks in. undefined when it does not run any more.
+ */
+async function own(engine: Engine, record: SandboxRecord): Promise<SandboxRecord | undefined> {
+  if (record.ownerId === engine.ownerId || record.ephemeral) return record;
+  const { store } = engine.ports;
   engine.ports.watch?.(engine.ownerId, record.provider);
-  return (await engine.ports.store.patchSandbox(record.id, engine.ownership)) ?? record;
+  // Only as it was seen: what somebody is destroying meanwhile stays theirs.
+  for (let present: SandboxRecord | undefined = record; present?.state === 'running';) {
+    const owned = await store.patchSandbox(record.id, engine.ownership, present.version);
+    if (owned !== undefined) return owned;
+    present = await store.getSandbox(record.id);
+  }
+  return undefined;
 }

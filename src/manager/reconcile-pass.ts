@@ -14,8 +14,6 @@ export interface Pass {
   readonly census: OwnerCensus;
   readonly lanes: LanePass;
   readonly dryRun: boolean;
-  /** When the provider was asked: what is younger need not be in its answer. */
-  readonly askedAt: number;
 }
 
 /** The names seen in this pass and how often each was in a row; only looked up, and counted as one more, in a dry run. */

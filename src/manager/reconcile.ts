@@ -1,7 +1,7 @@
 /** Compares what is on record with what a provider has. What nobody claims is an orphan; what is claimed and missing is lost. */
 import type { ReapReport, ReapVerdict } from '../core/api.ts';
 import { SubletError, toSubletError } from '../core/errors.ts';
-import type { Verdict } from '../core/recovery.ts';
+import type { OwnerFact, Verdict } from '../core/recovery.ts';
 import { LABEL } from '../core/spec.ts';
 import { LIVE_STATES } from '../core/states.ts';
 import type { ListedSandbox, SandboxProvider } from '../provider/provider.ts';
@@ -20,6 +20,12 @@ import { judgeSandbox, settleSandbox, toReapVerdict } from './settle-sandbox.ts'
 
 type ProviderReport = ReapReport['providers'][number];
 
+interface Judged {
+  readonly record: SandboxRecord;
+  readonly owner: OwnerFact;
+  readonly verdict: Verdict;
+}
+
 const PAGE = 500;
 /** A provider with many pages may take this many times as long as for anything else. */
 const LIST_TIMES = 5;
@@ -35,10 +41,9 @@ export async function reconcile(
   try {
     const provider = await engine.ports.provider(placement.provider, placement.profile);
     const pass = { engine, provider, placement, scope: scopeOf(engine, provider, placement), census, lanes, dryRun };
-    const askedAt = engine.now();
     // The provider before the rows: a row is written before its sandbox is made, so that everything listed has one by now.
     listed = await listAll(engine, provider);
-    await compare({ ...pass, askedAt }, listed, verdicts);
+    await compare(pass, listed, verdicts);
     return { verdicts, report: { ...placement, listed: listed.length } };
   } catch (cause) {
     const error = describe(cause);
@@ -56,17 +61,12 @@ async function compare(pass: Pass, listed: readonly ListedSandbox[], verdicts: R
   for await (const page of sandboxPages(pass.engine.ports.store, rows, PAGE)) {
     for (const record of page) claimed.add(record.name);
     const mine = page.filter((record) => isInScope(pass, record));
-    const judged = await Promise.all(
-      mine.map(async (record) => ({
-        record,
-        ...(await judgeSandbox(pass.engine, record, pass.census.of(record.ownerId))),
-      })),
-    );
+    const judged = await judgeAll(pass, mine);
     const abandoned = new Map<SandboxRecord, Verdict>();
-    for (const { record, ...verdict } of judged) {
+    for (const { record, owner, verdict } of judged) {
       // What is to be destroyed need not be there; what is to be put to rest must.
-      if (verdict.action !== 'destroy' && isMissing(pass, record, states)) missing.push(record);
-      else if (verdict.action === 'keep' && isAwake(pass, record, states)) awake.push(record);
+      if (verdict.action !== 'destroy' && isMissing(record, owner, states)) missing.push(record);
+      else if (verdict.action === 'keep' && isAwake(record, owner, states)) awake.push(record);
       else if (verdict.action === 'keep' || pass.dryRun) verdicts.push(toReapVerdict(record, verdict));
       else abandoned.set(record, verdict);
     }
@@ -87,17 +87,28 @@ function isInScope({ engine, provider, placement }: Pass, record: SandboxRecord)
   return record.profile === placement.profile && !isElsewhere(engine, provider, record);
 }
 
+async function judgeAll({ engine, ...pass }: Pass, records: readonly SandboxRecord[]): Promise<readonly Judged[]> {
+  const census = await engine.owners.censusOf(
+    records.map(({ ownerId }) => ownerId),
+    pass.census,
+  );
+  return Promise.all(
+    records.map(async (record) => {
+      const owner = census.of(record.ownerId);
+      return { record, owner, verdict: await judgeSandbox(engine, record, owner) };
+    }),
+  );
+}
+
 /** Of what a living process has, that process finds out by itself. */
-function isMissing({ census, askedAt }: Pass, record: SandboxRecord, states: ReadonlyMap<string, unknown>): boolean {
-  if (states.has(record.name) || record.createdAt >= askedAt) return false;
+function isMissing(record: SandboxRecord, owner: OwnerFact, states: ReadonlyMap<string, unknown>): boolean {
+  if (states.has(record.name)) return false;
   if (record.state === 'creating' || record.state === 'destroying') return false;
-  const owner = census.of(record.ownerId);
   return owner !== 'alive' && owner !== 'unknown';
 }
 
-function isAwake({ census }: Pass, record: SandboxRecord, states: ReadonlyMap<string, string>): boolean {
+function isAwake(record: SandboxRecord, owner: OwnerFact, states: ReadonlyMap<string, string>): boolean {
   if (states.get(record.name) !== 'running' || !isAtRest(record)) return false;
-  const owner = census.of(record.ownerId);
   return owner !== 'alive' && owner !== 'unknown';
 }
 

@@ -36,7 +36,11 @@ export async function recoverOwner(
   if (dryRun || !(await isSeenTo(engine, owner))) return verdicts;
   await forget(engine, owner);
   // Somebody who left meanwhile may have handed a sandbox over to it; who would do so now sees that it is not on record.
-  for await (const page of pagesOf(engine, owner)) verdicts.push(...(await settlePage(engine, page, lanes, false)));
+  const told = new Set(verdicts.map(({ name }) => name));
+  for await (const page of pagesOf(engine, owner)) {
+    const settled = await settlePage(engine, page, lanes, false);
+    verdicts.push(...settled.filter(({ name }) => !told.has(name)));
+  }
   return verdicts;
 }
 

@@ -1,15 +1,20 @@
 /** A tighter network where it cannot be cut in place: the same workspace in a new sandbox, and the old one gone. */
 import type { SessionNotice } from '../core/api.ts';
+import { sleep } from '../core/clock.ts';
 import { SubletError, toSubletError } from '../core/errors.ts';
 import type { ResolvedSandbox } from '../core/spec.ts';
 import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
 import { carryOver } from './carry-over.ts';
-import { destroySandbox } from './destroy-sandbox.ts';
+import { contain } from './contain.ts';
+import { withDeadline } from './deadline.ts';
+import { beginDestroying, finishDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
-import { describe } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
-import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
+
+const PUT_AWAY_POLL_MS = 50;
+/** However large a working directory is, until it is carried over the old sandbox is on the network. */
+const CARRY_OVER_MS = 10 * 60_000;
 
 export interface Recreated {
   readonly session: SessionRecord;
@@ -29,40 +34,37 @@ export async function recreateTighter(
   signal: AbortSignal | undefined,
 ): Promise<Recreated | undefined> {
   const isAwake = bound.sandbox.state === 'running';
+  const end = old.begin(() => engine.now());
   try {
-    if (isAwake) await killCommands(old);
+    if (isAwake) await inTime(engine, engine.config.providerTimeoutMs, () => killCommands(old));
     const made = await makeBound(engine, bound, wanted, signal);
     if (made === undefined) return undefined;
     const isCarried = isAwake && wanted.contextId === undefined;
-    if (isCarried) await carryOver(old.handle, made.live.handle, signal);
+    if (isCarried) await inTime(engine, CARRY_OVER_MS, (late) => carryOver(old.handle, made.live.handle, late), signal);
     await putAway(engine, bound.sandbox, isCarried || wanted.contextId !== undefined);
     return { ...made, notice: notice(engine, bound.sandbox, made.live, isCarried) };
   } catch (cause) {
     const kept = await contain(engine, bound.sandbox);
     throw notEnforceable(bound, toSubletError(cause, 'PROVIDER_UNAVAILABLE', signal), kept);
   } finally {
+    end();
     await old.close().catch(() => {});
   }
 }
 
-/** Takes the sandbox off the network by putting it to rest, in the mildest way its provider has. Returns what was done. */
-export async function contain(engine: Engine, record: SandboxRecord): Promise<'paused' | 'stopped' | 'destroyed'> {
-  const cause = 'its network could not be cut';
-  const attempts = [
-    { done: 'paused', act: pauseSandbox },
-    { done: 'stopped', act: stopSandbox },
-  ] as const;
-  const present = (await engine.ports.store.getSandbox(record.id)) ?? record;
-  if (present.state === 'paused' || present.state === 'stopped') return present.state;
-  for (const { done, act } of attempts) {
-    try {
-      if ((await act(engine, present, cause)) !== undefined) return done;
-    } catch (error) {
-      engine.ports.log.debug({ sandboxId: record.id, error: describe(error) }, 'milder containment not possible');
+/** Another process replaces it: it is off the network when this returns, at the latest when that takes too long. */
+export async function untilPutAway(engine: Engine, { id, policy }: SandboxRecord): Promise<void> {
+  const { clock, store } = engine.ports;
+  const until = clock.elapsed() + policy.timeoutSeconds * 1000;
+  for (;;) {
+    const present = await store.getSandbox(id);
+    if (present?.state !== 'running') return;
+    if (clock.elapsed() >= until) {
+      await contain(engine, present);
+      return;
     }
+    await sleep(clock, PUT_AWAY_POLL_MS);
   }
-  await destroySandbox(engine, present, cause).catch(() => {});
-  return 'destroyed';
 }
 
 async function makeBound(
@@ -88,6 +90,17 @@ async function makeBound(
   return live && { session: rebound, live };
 }
 
+function inTime<T>(
+  engine: Engine,
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const late = (): SubletError =>
+    new SubletError('PROVIDER_UNAVAILABLE', `The sandbox could not be emptied within ${ms / 1000} s.`);
+  return withDeadline(engine.ports.clock, { ms, late, signals: [signal] }, work);
+}
+
 // What runs on in an open sandbox can still send what it has read.
 async function killCommands(old: LiveSandbox): Promise<void> {
   const commands = await old.handle.commands.list();
@@ -100,8 +113,10 @@ async function putAway(engine: Engine, old: SandboxRecord, isWorkspaceSafe: bool
     await contain(engine, old);
     return;
   }
+  const cause = 'replaced by one with a tighter network';
+  const going = await beginDestroying(engine, old, cause);
   // The row is `destroying` whatever the provider answers, so the sweep finishes what fails here.
-  await destroySandbox(engine, old, 'replaced by one with a tighter network').catch(() => {});
+  if (going !== undefined) await finishDestroying(engine, going).catch(() => {});
 }
 
 function notice(engine: Engine, old: SandboxRecord, live: LiveSandbox, isCarried: boolean): SessionNotice {

@@ -1,5 +1,6 @@
 /** Somebody's hold on a sandbox: the same whether it sleeps, wakes or is attached anew under it. */
 import { SubletError } from '../core/errors.ts';
+import { violates } from '../core/network.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
 import type { KeptLease } from './kept-lease.ts';
@@ -30,7 +31,13 @@ export class SandboxHolder {
     const record = await engine.ports.store.getSandbox(this.live.id);
     if (record !== undefined) await assertMayUse(engine, record, lease?.token);
     else if (lease !== undefined) throw lostError(this.live, lease.token);
-    const isReady = record?.state === 'running' && !this.live.isResting && !this.live.isGone;
+    // Its term may have passed while the record was asked.
+    lease?.assertKept();
+    const isReady =
+      record?.state === 'running' &&
+      !this.live.isResting &&
+      !this.live.isGone &&
+      !violates(this.live.network, record.network);
     return isReady ? this.live : this.#revive(record);
   }
 

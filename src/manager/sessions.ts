@@ -9,12 +9,13 @@ import type { BoundSession } from '../store/records.ts';
 import type { Acquired } from './acquire-session.ts';
 import { acquireSession } from './acquire-session.ts';
 import { flushActivity } from './activity.ts';
+import { contain } from './contain.ts';
 import { untilAborted } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { assertMayUse } from './lease-check.ts';
 import { cutNetwork, isUsable } from './ready-sandbox.ts';
-import { contain, recreateTighter } from './recreate-tighter.ts';
+import { recreateTighter, untilPutAway } from './recreate-tighter.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
 import type { Binding, SessionKeeper } from './session-handle.ts';
 import { SessionHandle } from './session-handle.ts';
@@ -184,6 +185,8 @@ export class Sessions implements SessionKeeper {
 
   async #enforce(binding: Binding, bound: BoundSession): Promise<SessionNotice | undefined> {
     const engine = this.#engine;
+    // Whoever makes it compares it with its row before anybody gets it.
+    if (bound.sandbox.state === 'creating') return undefined;
     // Another process may have bound the key to another sandbox: that is the one to cut.
     const live = binding.holder.live.id === bound.sandbox.id ? binding.holder.live : undefined;
     if (live !== undefined && live.network !== 'unknown' && !violates(live.network, bound.session.network)) {
@@ -197,7 +200,10 @@ export class Sessions implements SessionKeeper {
     if (live === undefined) return this.#containUncut(bound, undefined);
     const wanted = await wantedAgain(engine, { env: live.env }, bound);
     const recreated = await recreateTighter(engine, bound, live, wanted, undefined);
-    if (recreated === undefined) return undefined;
+    if (recreated === undefined) {
+      await untilPutAway(engine, bound.sandbox);
+      return undefined;
+    }
     binding.holder.live = recreated.live;
     return recreated.notice;
   }

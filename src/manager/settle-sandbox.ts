@@ -34,7 +34,9 @@ export async function judgeSandbox(engine: Engine, record: SandboxRecord, owner:
     }
     const canPause = provider.capabilities.has('pause');
     const canStop = provider.capabilities.has('stop');
-    return judgeByOwner({ ...record, owner, canPause, canStop, user: await userOf(engine, record) });
+    const user = await userOf(engine, record);
+    const isAbandoned = owner === 'dead' && user === undefined && (await isReplaced(engine, record));
+    return judgeByOwner({ ...record, owner, canPause, canStop, user, isReplaced: isAbandoned });
   } catch (cause) {
     return outOfReach(`its provider cannot be asked: ${describe(cause)}`);
   }
@@ -51,6 +53,12 @@ async function livingHolder(engine: Engine, record: SandboxRecord): Promise<Owne
   if (lease === undefined) return undefined;
   const holder = await engine.owners.judge(lease.ownerId);
   return holder === 'alive' || holder === 'unknown' ? engine.ports.store.getOwner(lease.ownerId) : undefined;
+}
+
+/** True when the key is bound to another sandbox. */
+export async function isReplaced(engine: Engine, { id, sessionKey }: SandboxRecord): Promise<boolean> {
+  const bound = sessionKey === undefined ? undefined : await engine.ports.store.getSession(sessionKey);
+  return bound !== undefined && bound.sandbox.id !== id;
 }
 
 /** Never throws: what fails is in the verdict and stays on record for the next pass. */

@@ -34,11 +34,22 @@ export async function sweepDue(engine: Engine, census: OwnerCensus, lanes: LaneP
   let examined = 0;
   const due = { dueBy: engine.now(), notOwnedBy: census.untouchable };
   for await (const page of sandboxPages(engine.ports.store, due, PAGE)) {
-    await lanes.run(page, (record) => examine(engine, record, actions));
+    await lanes.run(await unowned(engine, page, census), (record) => examine(engine, record, actions));
     examined += page.length;
     if (actions.length >= MOST_ACTS || engine.closing.aborted) break;
   }
   return { examined, actions };
+}
+
+/** Without what a process has that came after the census. */
+async function unowned(
+  engine: Engine,
+  page: readonly SandboxRecord[],
+  earlier: OwnerCensus,
+): Promise<readonly SandboxRecord[]> {
+  const ownerIds = page.map(({ ownerId }) => ownerId);
+  const { untouchable } = await engine.owners.censusOf(ownerIds, earlier);
+  return page.filter(({ ownerId }) => !untouchable.includes(ownerId));
 }
 
 /** False when the provider did not answer. */
@@ -64,6 +75,8 @@ async function isOutOfReach(engine: Engine, record: SandboxRecord): Promise<bool
 async function act(engine: Engine, record: SandboxRecord): Promise<Outcome> {
   switch (record.state) {
     case 'creating': {
+      // Late, because this process itself stood still: it ends what it makes by its own deadline.
+      if (engine.making.has(record.id)) return undefined;
       const gone = await destroySandbox(engine, record, 'not ready in time', {
         version: record.version,
         from: ['creating'],
@@ -113,7 +126,14 @@ async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outco
 /** Commands that this process knows nothing of may run in the background. */
 async function askBox(engine: Engine, record: SandboxRecord): Promise<'busy' | 'idle' | 'gone'> {
   const live = engine.lives.get(record.id);
-  if (live !== undefined) return askForCommands(engine, live.handle);
+  if (live !== undefined) {
+    try {
+      return await askForCommands(engine, live.handle);
+    } catch (cause) {
+      // A handle that does not answer proves nothing: the provider knows whether there is still something behind it.
+      engine.ports.log.debug({ sandboxId: record.id, error: describe(cause) }, 'handle does not answer');
+    }
+  }
   const handle = await callProvider(engine, record, 'attach', (provider, ref, signal) => provider.attach(ref, signal));
   if (handle === undefined) return 'gone';
   try {

@@ -16,7 +16,7 @@ import type {
 import { DEFAULT_MAX_OUTPUT_BYTES } from '../core/commands.ts';
 import { SubletError, abortedError } from '../core/errors.ts';
 import type { Files } from '../core/files.ts';
-import type { CommandId } from '../core/ids.ts';
+import type { CommandId, RandomBytes } from '../core/ids.ts';
 import { newId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 
@@ -26,6 +26,7 @@ export interface FaultyBoxFacts {
   readonly guard: () => Promise<void>;
   readonly network: () => NetworkLevel;
   readonly files: () => Files;
+  readonly random: RandomBytes;
 }
 
 interface Process {
@@ -84,7 +85,7 @@ export class FaultyCommands implements Commands {
     const stop = new AbortController();
     const output = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
     const info = {
-      id: newId('cmd'),
+      id: newId('cmd', this.#facts.random),
       command: typeof command === 'string' ? command : command.join(' '),
       startedAt: this.#facts.clock.now(),
       running: true,

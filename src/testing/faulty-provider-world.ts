@@ -2,6 +2,8 @@
 import type { Clock } from '../core/clock.ts';
 import { sleep } from '../core/clock.ts';
 import { SubletError, abortedError } from '../core/errors.ts';
+import type { RandomBytes } from '../core/ids.ts';
+import { cryptoBytes } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { Labels } from '../core/spec.ts';
 import type { SandboxSpec } from '../provider/provider.ts';
@@ -52,18 +54,36 @@ export interface FaultyBox {
   readonly commands: FaultyCommands;
 }
 
+export interface FaultyWorldOptions {
+  /** Injectable so that a simulation is repeatable. */
+  readonly random?: RandomBytes | undefined;
+  /** `list` shows what was there this long ago. Default 0. */
+  readonly listingLagMs?: number | undefined;
+}
+
+interface Stay {
+  readonly box: FaultyBox;
+  readonly from: number;
+  until: number;
+}
+
 export class FaultyWorld {
   readonly clock: Clock;
   /** How often each operation was asked for. */
   readonly calls: Record<FaultyOperation, number>;
   #boxes: FaultyBox[] = [];
+  #stays: Stay[] = [];
   readonly #planned = new Map<FaultyOperation, Fault[]>();
   readonly #wakers = new Set<() => void>();
   #chance: ((operation: FaultyOperation) => Fault | undefined) | undefined;
+  readonly #random: RandomBytes;
+  readonly #listingLagMs: number;
   #made = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, options: FaultyWorldOptions = {}) {
     this.clock = clock;
+    this.#random = options.random ?? cryptoBytes;
+    this.#listingLagMs = options.listingLagMs ?? 0;
     this.calls = Object.fromEntries(FAULTY_OPERATIONS.map((operation) => [operation, 0])) as Record<
       FaultyOperation,
       number
@@ -73,6 +93,14 @@ export class FaultyWorld {
   /** Everything that exists, oldest first. */
   get boxes(): readonly FaultyBox[] {
     return this.#boxes;
+  }
+
+  /** What `list` shows: the same, a little late where the world is so. */
+  get listed(): readonly FaultyBox[] {
+    if (this.#listingLagMs === 0) return this.#boxes;
+    const then = this.clock.elapsed() - this.#listingLagMs;
+    this.#stays = this.#stays.filter(({ until }) => until > then);
+    return this.#stays.filter(({ from }) => from <= then).map(({ box }) => box);
   }
 
   /** The next calls of `operation` go wrong like this, one after the other. */
@@ -116,9 +144,11 @@ export class FaultyWorld {
         guard,
         network: () => box.network,
         files: () => box.files,
+        random: this.#random,
       }),
     };
     this.#boxes.push(box);
+    if (this.#listingLagMs > 0) this.#stays.push({ box, from: this.clock.elapsed(), until: Infinity });
     return box;
   }
 
@@ -135,6 +165,8 @@ export class FaultyWorld {
       box.commands.killAll();
     }
     this.#boxes = this.#boxes.filter((box) => box.name !== name);
+    for (const stay of this.#stays)
+      if (stay.box.state === 'gone') stay.until = Math.min(stay.until, this.clock.elapsed());
     this.#wake();
   }
 

@@ -112,7 +112,7 @@ async function* list(
   pageSize: number,
 ): AsyncIterable<ListedSandbox> {
   for (let from = 0; ; from += pageSize) {
-    const page = await world.perform('list', signal, () => world.boxes.slice(from, from + pageSize));
+    const page = await world.perform('list', signal, () => world.listed.slice(from, from + pageSize));
     for (const box of page) {
       if (!Object.entries(filter).every(([name, value]) => box.labels[name] === value)) continue;
       yield {

@@ -1,0 +1,112 @@
+/** `npm run sim`: one seed with its trace, or many seeds over several processes. */
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { SeedResult } from './run-seed.ts';
+import { runSeed } from './run-seed.ts';
+import type { SeedRange } from './run-seeds.ts';
+import { describeFailure, runSeeds } from './run-seeds.ts';
+
+const USAGE = `usage: npm run sim -- [--seeds 1000] [--from 1] [--workers N] [--first]
+       npm run sim -- --seed N [--trace]`;
+const CHUNK = 100;
+
+/** What a worker says of each seed. */
+interface Told extends Pick<SeedResult, 'seed' | 'violation' | 'steps' | 'virtualMs'> {}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string' },
+      seeds: { type: 'string', default: '1000' },
+      from: { type: 'string', default: '1' },
+      workers: { type: 'string', default: String(availableParallelism()) },
+      trace: { type: 'boolean', default: false },
+      first: { type: 'boolean', default: false },
+      worker: { type: 'boolean', default: false },
+    },
+  });
+  if (values.worker) return work();
+  if (values.seed !== undefined) return replay(Number(values.seed), values.trace);
+  const [from, count, workers] = [values.from, values.seeds, values.workers].map(Number) as [number, number, number];
+  if (![from, count, workers].every((number) => Number.isSafeInteger(number) && number > 0)) {
+    console.error(USAGE);
+    return 64;
+  }
+  return runMany({ from, count }, workers, values.first);
+}
+
+async function replay(seed: number, isTraced: boolean): Promise<number> {
+  const result = await runSeed(seed, { trace: true });
+  if (isTraced) for (const line of result.trace) console.log(line);
+  console.log(describeFailure(result));
+  console.log(`${result.steps} steps, ${Math.round(result.virtualMs / 1000)} s of virtual time`);
+  return result.violation === undefined ? 0 : 1;
+}
+
+async function runMany(range: SeedRange, workers: number, isFirstEnough: boolean): Promise<number> {
+  const startedAt = performance.now();
+  const total = { seeds: 0, steps: 0, virtualMs: 0, failures: 0 };
+  let toldAt = startedAt;
+  const chunks = chunksOf(range);
+  const tell = (told: Told): void => {
+    total.seeds += 1;
+    total.steps += told.steps;
+    total.virtualMs += told.virtualMs;
+    if (told.violation !== undefined) {
+      total.failures += 1;
+      console.log(describeFailure({ ...told, trace: [] }));
+    }
+    if (performance.now() - toldAt < 5_000) return;
+    toldAt = performance.now();
+    console.error(`${total.seeds} of ${range.count} seeds, ${total.failures} violations`);
+  };
+  const isOver = (): boolean => isFirstEnough && total.failures > 0;
+  await Promise.all(Array.from({ length: workers }, () => drive(chunks, tell, isOver)));
+  const seconds = (performance.now() - startedAt) / 1000;
+  const hours = Math.round(total.virtualMs / 3_600_000);
+  console.log(
+    `${total.seeds} seeds, ${total.failures} violations; ${total.steps} steps, ${hours} h of virtual time in ${seconds.toFixed(1)} s`,
+  );
+  return total.failures === 0 ? 0 : 1;
+}
+
+function chunksOf({ from, count }: SeedRange): SeedRange[] {
+  return Array.from({ length: Math.ceil(count / CHUNK) }, (_, index) => ({
+    from: from + index * CHUNK,
+    count: Math.min(CHUNK, count - index * CHUNK),
+  }));
+}
+
+/** One worker, fed with chunks until none is left. */
+function drive(chunks: SeedRange[], tell: (told: Told) => void, isOver: () => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = fork(fileURLToPath(import.meta.url), ['--worker']);
+    const next = (): void => {
+      const chunk = isOver() ? undefined : chunks.shift();
+      if (chunk === undefined) worker.disconnect();
+      else worker.send(chunk);
+    };
+    worker.on('message', (message: Told | 'done') => {
+      if (message === 'done') next();
+      else if (!isOver()) tell(message);
+    });
+    worker.on('error', reject);
+    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+    next();
+  });
+}
+
+function work(): Promise<number> {
+  return new Promise((resolve) => {
+    process.on('message', (range: SeedRange) => {
+      void runSeeds(range, {
+        onSeed: ({ seed, violation, steps, virtualMs }) => process.send?.({ seed, violation, steps, virtualMs }),
+      }).then(() => process.send?.('done'));
+    });
+    process.on('disconnect', () => resolve(0));
+  });
+}
+
+process.exitCode = await main();

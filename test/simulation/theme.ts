@@ -1,0 +1,111 @@
+/** What a seed is about. Most are about everything; some dwell on one thing, so that its rare turns come up too. */
+import type { Chance } from './chance.ts';
+
+/** What agents may do, and how often. */
+const ACTIONS = { run: 3, session: 6, lease: 3, byHand: 1.5, sweep: 0.7, reap: 0.7, destroyAll: 0.1 };
+/** What they may do with a session that they have. */
+const USES = { command: 5, background: 1, file: 1, markPrivate: 1 };
+const UPHEAVALS = { crash: 6, freeze: 4, leave: 2, setClock: 2, outage: 1, lose: 2, reboot: 1 };
+
+export type Action = keyof typeof ACTIONS;
+export type Use = keyof typeof USES;
+export type UpheavalKind = keyof typeof UPHEAVALS;
+
+type Weights<K extends string> = Readonly<Partial<Record<K, number>>>;
+
+export interface Theme {
+  readonly name: string;
+  /** The tasks of the session keys. */
+  readonly tasks: readonly string[];
+  readonly actions: Weights<Action>;
+  readonly uses: Weights<Use>;
+  /** How likely a session is asked for exclusively. */
+  readonly exclusive: number;
+  readonly upheavals: Weights<UpheavalKind>;
+  readonly mostUpheavals: number;
+  readonly processes: readonly number[];
+  /** How long an agent thinks between two things, at most. */
+  readonly paceMs: number;
+  readonly standstillsMs: readonly number[];
+  /** How long a store takes for anything, at most. */
+  readonly storeMs: number;
+  /** How likely a call to the store fails. */
+  readonly storeTrouble: number;
+  /** How likely the provider can cut a network in place. */
+  readonly cutsInPlace: number;
+}
+
+export function pickTheme(chance: Chance): Theme {
+  const everything: Theme = {
+    name: 'everything',
+    tasks: ['a', 'b'],
+    actions: chance.someOf(ACTIONS),
+    uses: USES,
+    exclusive: 0.3,
+    upheavals: chance.someOf(UPHEAVALS),
+    mostUpheavals: 4,
+    processes: [1, 2, 2, 3, 3, 4],
+    paceMs: chance.pick([300, 4_000, 40_000]),
+    standstillsMs: [200, 5_000, 90_000, 400_000],
+    storeMs: chance.pick([2, 2, 200]),
+    storeTrouble: chance.pick([0, 0, 0.01, 0.05]),
+    cutsInPlace: 0.75,
+  };
+  return {
+    ...everything,
+    ...DWELLINGS[chance.weighted({ everything: 12, leases: 2, ratchet: 2, firstUse: 2, leaving: 2 })],
+  };
+}
+
+const DWELLINGS: Readonly<Record<string, Partial<Theme>>> = {
+  everything: {},
+  /** Holders that stand still for longer than their terms. */
+  leases: {
+    name: 'leases',
+    tasks: ['a'],
+    actions: { lease: 3, session: 2 },
+    exclusive: 0.8,
+    upheavals: { freeze: 6, crash: 1, setClock: 1 },
+    mostUpheavals: 6,
+    processes: [2, 3, 4],
+    paceMs: 4_000,
+    standstillsMs: [2_500, 6_000, 12_000],
+  },
+  /** Several processes on one session whose network is cut under them. */
+  ratchet: {
+    name: 'ratchet',
+    tasks: ['a'],
+    actions: { session: 6, byHand: 1 },
+    uses: { command: 4, background: 1, markPrivate: 2 },
+    exclusive: 0,
+    processes: [2, 3, 4],
+    paceMs: 1_000,
+    storeMs: 200,
+    cutsInPlace: 0.3,
+  },
+  /** Many who want one key while those who make its sandbox die or are not heard. */
+  firstUse: {
+    name: 'first use',
+    tasks: ['a'],
+    actions: { session: 6, byHand: 1 },
+    exclusive: 0,
+    upheavals: { crash: 5, freeze: 3, lose: 1 },
+    mostUpheavals: 6,
+    processes: [3, 4],
+    paceMs: 400,
+    standstillsMs: [2_000, 20_000],
+    storeMs: 300,
+    storeTrouble: 0.1,
+  },
+  /** Processes that come and go, and leave sandboxes running that others find idle or pick up. */
+  leaving: {
+    name: 'leaving',
+    actions: { session: 6, sweep: 2, reap: 1 },
+    exclusive: 0,
+    upheavals: { leave: 6, crash: 3 },
+    mostUpheavals: 6,
+    processes: [3, 4],
+    paceMs: 40_000,
+    storeMs: 400,
+  },
+};
