@@ -114,6 +114,10 @@ export class Sessions implements SessionKeeper {
     const acquired = await this.#waitFor(shared, options.signal);
     const binding = this.#bind(key, acquired);
     if (joined !== undefined) {
+      // It began before this call, and the session may have been tightened in between.
+      const bound = await this.#engine.ports.store.getSession(key);
+      if (bound?.sandbox.id === acquired.live.id && violates(acquired.live.network, bound.session.network))
+        return this.#acquire(key, options);
       this.#engine.count(acquired.session.kind, 'reused');
       await assertSameSandbox(this.#engine, options, { session: acquired.session, sandbox: acquired.live.record });
     }

@@ -93,13 +93,13 @@ export class Agent {
 
   async #open(asked: SessionOptions): Promise<Session> {
     const key = sessionKey(asked);
-    const before = this.#simulation.sessions.get(key);
+    const at = this.#simulation.timeline.now;
     if (asked.network === 'none') this.#simulation.laws.truth.licenseKey(key);
     this.#note(`agent: asks for ${key}${asked.network === undefined ? '' : `, network ${asked.network}`}`);
     try {
       const session = await this.#at.manager.session(asked);
       this.#note(`agent: has ${session.sandboxId} for ${key}, ${session.created ? 'new' : 'as before'}`);
-      this.#simulation.laws.sessionGiven(this.#at.process, session, { session: before });
+      this.#simulation.laws.sessionGiven(this.#at.process, session, { at });
       return session;
     } catch (cause) {
       if (SubletError.is(cause, 'SANDBOX_LOST')) this.#simulation.laws.lossTold(key);

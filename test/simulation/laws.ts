@@ -54,7 +54,7 @@ export interface Law {
 
 /** What was so when a caller asked for its session. */
 export interface SessionAsked {
-  readonly session: SessionRecord | undefined;
+  readonly at: number;
 }
 
 export class Laws implements Required<Law> {

@@ -1,5 +1,4 @@
 /** Many seeds in this process, one after the other. */
-import { inspect } from 'node:util';
 import type { SeedResult } from './run-seed.ts';
 import { runSeed } from './run-seed.ts';
 
@@ -51,10 +50,10 @@ export function describeFailure({ seed, violation }: SeedResult): string {
   return `seed ${seed}, after ${(at / 1000).toFixed(3)} s: ${law}: ${message}\n  replay: npm run sim -- --seed ${seed} --trace`;
 }
 
-const unhandled: unknown[] = [];
+const unhandled: string[] = [];
 
 function listenForUnhandled(): () => void {
-  const listener = (cause: unknown): void => void unhandled.push(cause);
+  const listener = (cause: unknown): void => void unhandled.push(cause instanceof Error ? cause.message : 'no error');
   process.on('unhandledRejection', listener);
   return () => void process.off('unhandledRejection', listener);
 }
@@ -64,6 +63,6 @@ async function withUnhandled(result: SeedResult): Promise<SeedResult> {
   await new Promise((resolve) => setImmediate(resolve));
   const [cause] = unhandled.splice(0);
   if (cause === undefined || result.violation !== undefined) return result;
-  const message = `a rejection that nobody handles: ${inspect(cause)}`;
+  const message = `a rejection that nobody handles: ${cause}`;
   return { ...result, violation: { law: 'errors are handled', message, at: result.virtualMs } };
 }

@@ -27,7 +27,7 @@ export function wireStore(simulation: Simulation, process: SimulatedProcess, sto
 
 function summary(given: readonly unknown[]): string {
   return given
-    .map((value) => (typeof value === 'object' ? essence(value) : `${value as string | number | undefined}`))
+    .map((value) => (typeof value === 'object' ? essence(value) : (JSON.stringify(value) ?? 'nothing')))
     .join(' ')
     .slice(0, 160);
 }

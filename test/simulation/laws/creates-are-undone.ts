@@ -9,6 +9,7 @@ import type { Truth } from '../truth.ts';
 export class CreatesAreUndone implements Law {
   readonly #simulation: Simulation;
   readonly #truth: Truth;
+  readonly #givenUpAt = new Map<SandboxId, number>();
   readonly #destroyedBy = new Map<SandboxId, SimulatedProcess>();
 
   constructor(simulation: Simulation, truth: Truth) {
@@ -16,8 +17,13 @@ export class CreatesAreUndone implements Law {
     this.#truth = truth;
   }
 
-  rowChanged({ after, by }: RowChange): void {
-    if (after?.state === 'destroyed' && by !== undefined) this.#destroyedBy.set(after.id, by);
+  rowChanged({ before, after, by }: RowChange): void {
+    if (after === undefined || by === undefined || before?.state === after.state) return;
+    const { now } = this.#simulation.timeline;
+    if (after.state === 'destroying') this.#givenUpAt.set(after.id, now);
+    // When it takes too long the sweep destroys what there is, and the maker what comes after that.
+    const isInTime = now - (this.#givenUpAt.get(after.id) ?? 0) < after.policy.timeoutSeconds * 1000;
+    if (after.state === 'destroyed' && isInTime) this.#destroyedBy.set(after.id, by);
   }
 
   boxAdded(box: FaultyBox, by: SimulatedProcess | undefined): void {

@@ -1,29 +1,36 @@
 /** A session's network never loosens, and nothing runs in a box that is looser than a caller was promised. */
 import type { Session } from '../../../src/core/api.ts';
 import type { NetworkLevel } from '../../../src/core/network.ts';
-import { isAtLeastAsTight, tighter } from '../../../src/core/network.ts';
+import { isAtLeastAsTight } from '../../../src/core/network.ts';
 import type { SessionKey } from '../../../src/core/session-key.ts';
 import { ENGINES_OWN } from '../engines-own.ts';
 import type { Law, SessionAsked, SessionChange } from '../laws.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { Simulation } from '../simulation.ts';
 
+interface Promised {
+  readonly level: NetworkLevel;
+  readonly at: number;
+}
+
 export class NetworkTightens implements Law {
   readonly #simulation: Simulation;
-  readonly #promised = new Map<SessionKey, NetworkLevel>();
+  readonly #promises = new Map<SessionKey, Promised>();
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
   }
 
   sessionChanged({ key, before, after }: SessionChange): void {
-    const floor = before?.network ?? this.#promised.get(key);
+    const floor = before?.network ?? this.#promises.get(key)?.level;
     if (floor === undefined || after === undefined || isAtLeastAsTight(after.network, floor)) return;
     this.#violate(`${key} loosens from ${floor} to ${after.network}`);
   }
 
   networkPromised(key: SessionKey, level: NetworkLevel): void {
-    this.#promised.set(key, tighter(level, this.#promised.get(key) ?? level));
+    const before = this.#promises.get(key);
+    if (before !== undefined && isAtLeastAsTight(before.level, level)) return;
+    this.#promises.set(key, { level, at: this.#simulation.timeline.now });
   }
 
   commandStarts(by: SimulatedProcess, boxName: string, command: string): void {
@@ -31,19 +38,19 @@ export class NetworkTightens implements Law {
     if (ENGINES_OWN.includes(command)) return;
     const box = this.#simulation.cloud.find(boxName);
     const key = [...this.#simulation.sandboxes.values()].find(({ name }) => name === boxName)?.sessionKey;
-    const promised = key === undefined ? undefined : this.#promised.get(key);
+    const promised = key === undefined ? undefined : this.#promises.get(key)?.level;
     if (box?.state !== 'running' || promised === undefined || isAtLeastAsTight(box.network, promised)) return;
     this.#violate(`${by.name} runs "${command}" in ${boxName} with network ${box.network}; ${promised} was promised`);
   }
 
-  sessionGiven(to: SimulatedProcess, { key, sandboxId }: Session, { session }: SessionAsked): void {
+  sessionGiven(to: SimulatedProcess, { key, sandboxId }: Session, { at }: SessionAsked): void {
     const row = this.#simulation.sandboxes.get(sandboxId);
     const box = row && this.#simulation.cloud.find(row.name);
-    // A key whose first sandbox could not be made is forgotten, and begins anew.
-    const isSame = session?.createdAt === this.#simulation.sessions.get(key)?.createdAt;
-    if (session === undefined || box === undefined || !isSame || isAtLeastAsTight(box.network, session.network)) return;
+    const promise = this.#promises.get(key);
+    if (box === undefined || promise === undefined || promise.at > at || isAtLeastAsTight(box.network, promise.level))
+      return;
     this.#violate(
-      `${to.name} is given ${sandboxId} of ${key} with network ${box.network}; its session has ${session.network}`,
+      `${to.name} is given ${sandboxId} of ${key} with network ${box.network}; ${promise.level} was promised`,
     );
   }
 

@@ -28,7 +28,12 @@ export class NobodyHarmed implements Law {
       this.#violate(`${by.name} takes ${before.id} for lost, and the provider told nobody that it is gone`);
     const owner = truth.holderOf(before);
     if (owner === undefined || owner === by || !truth.countsAsAlive(owner, by, before)) return;
-    if (truth.isMaker(by, before) || truth.isLicensed(before, after.cause) || !truth.isBound(before) || truth.isOverdue(before))
+    if (
+      truth.isMaker(by, before) ||
+      truth.isLicensed(before, after.cause) ||
+      !truth.isBound(before) ||
+      truth.isOverdue(before)
+    )
       return;
     if (after.cause === UNCUT && truth.isTooOpen(before)) return;
     if (after.state === 'lost' && truth.isSaidGone(before.name)) return;
