@@ -7,6 +7,7 @@ import { systemClock } from '../../core/system-clock.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
 import type { SandboxProvider } from '../../provider/provider.ts';
 import { missingCapabilities, providerContract, runProviderCase } from '../../testing/provider-contract.ts';
+import { findEngine } from './find-engine.ts';
 import { provider as module } from './index.ts';
 
 const engines = [
@@ -27,7 +28,10 @@ for (const { name, host, isThere } of engines) {
   describe.runIf(isThere)(`the docker provider on ${name}`, () => {
     let provider: SandboxProvider;
     beforeAll(async () => (provider = withImage(await module.open(context(host)))));
-    afterAll(() => provider.close());
+    afterAll(async () => {
+      await provider.close();
+      await removeSnapshots(host);
+    });
 
     const claims = { capabilities: new Set(module.capabilities) };
     for (const testCase of providerContract.filter((each) => missingCapabilities(each, claims).length === 0)) {
@@ -43,6 +47,17 @@ for (const { name, host, isThere } of engines) {
       expect(module.capabilities).toEqual(expect.arrayContaining([...provider.capabilities]));
     });
   });
+}
+
+/** They outlive their sandboxes, as they should. */
+async function removeSnapshots(host: string | undefined): Promise<void> {
+  const client = await findEngine(host, systemClock);
+  const path = `/images/json?filters=${encodeURIComponent('{"reference":["*sublet-snapshot"]}')}`;
+  const images = await client.json<readonly { readonly Id: string }[]>({ method: 'GET', path, what: 'list images' });
+  for (const { Id } of images) {
+    await client.json({ method: 'DELETE', path: `/images/${Id}?force=true`, what: 'remove an image' });
+  }
+  client.close();
 }
 
 /** The contract's cases name no image. */
