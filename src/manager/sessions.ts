@@ -14,6 +14,7 @@ import { untilAborted } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { assertMayUse } from './lease-check.ts';
+import { callProvider } from './provider-call.ts';
 import { cutNetwork, isUsable } from './ready-sandbox.ts';
 import { recreateTighter, untilPutAway } from './recreate-tighter.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
@@ -201,7 +202,8 @@ export class Sessions implements SessionKeeper {
       if (live !== undefined) live.network = bound.session.network;
       return undefined;
     }
-    if (live === undefined) return this.#containUncut(bound, undefined);
+    if (live === undefined)
+      return (await isTightEnough(engine, bound)) ? undefined : this.#containUncut(bound, undefined);
     const wanted = await wantedAgain(engine, { env: live.env }, bound);
     const recreated = await recreateTighter(engine, bound, live, wanted, undefined);
     if (recreated === undefined) {
@@ -225,6 +227,13 @@ export class Sessions implements SessionKeeper {
       },
     );
   }
+}
+
+/** What another process made for the session may have been made as tight as it has to be. */
+async function isTightEnough(engine: Engine, { sandbox, session }: BoundSession): Promise<boolean> {
+  const handle = await callProvider(engine, sandbox, 'attach', (provider, ref, signal) => provider.attach(ref, signal));
+  await handle?.close();
+  return handle === undefined || (handle.network !== 'unknown' && !violates(handle.network, session.network));
 }
 
 function isCovered(asked: Readonly<Record<string, string>>, present: Readonly<Record<string, string>>): boolean {

@@ -1,0 +1,165 @@
+/** What processes on one store do to each other when their steps interleave. */
+import { describe, expect, it } from 'vitest';
+import { ORPHAN_GRACE_MS } from '../core/recovery.ts';
+import type { Store } from '../store/store.ts';
+import { MINUTE, SECOND, Stage } from '../../test/setup/stage.ts';
+import type { StageOptions } from '../../test/setup/stage.ts';
+
+const KEY = { user: 'ada', task: 'thesis' };
+
+describe('a process that cleans up', () => {
+  it('leaves alone what somebody has who came after the owners were counted', async () => {
+    const stage = new Stage();
+    const newcomer = await stage.process();
+    const placed = await stage.process();
+    await placed.manager.run('true');
+    let sandboxId = '';
+    const { manager } = await stage.process(
+      onceAfter('listOwners', async () => {
+        ({ sandboxId } = await newcomer.manager.session({ ...KEY, policy: { onExit: 'destroy' } }));
+      }),
+    );
+    await manager.reap();
+    expect(await stage.row(sandboxId)).toMatchObject({ state: 'running' });
+  });
+
+  it('destroys what a provider kept although its maker lives', async () => {
+    const stage = new Stage();
+    const maker = await stage.process({ manager: { reconcileIntervalMs: 0 } });
+    stage.world.plan('destroy', { type: 'phantom-not-found' });
+    await maker.manager.run('true');
+    expect(stage.world.boxes).toHaveLength(1);
+    const { manager } = await stage.process();
+    await manager.reap();
+    await stage.clock.advance(ORPHAN_GRACE_MS);
+    await manager.reap();
+    expect(stage.world.boxes).toEqual([]);
+  });
+
+  it('finds out that a sandbox is gone although its handle only fails', async () => {
+    const stage = new Stage();
+    const { manager } = await stage.process();
+    const { sandboxId } = await manager.session({ ...KEY, policy: { autoStopMinutes: 1, idleAction: 'pause' } });
+    stage.world.lose((await stage.row(sandboxId)).name);
+    await stage.clock.advance(3 * MINUTE);
+    expect((await stage.row(sandboxId)).state).toBe('lost');
+  });
+});
+
+describe('a clock that is set back', () => {
+  it('does not hide what is in use', async () => {
+    const stage = new Stage();
+    const { manager } = await stage.process();
+    const session = await manager.session(KEY);
+    const working = session.commands.run('sleep 120');
+    await stage.clock.advance(30 * SECOND);
+    const before = await stage.row(session.sandboxId);
+    stage.clock.jump(-60 * MINUTE);
+    await stage.clock.advance(30 * SECOND);
+    expect((await stage.row(session.sandboxId)).lastActiveAt).toBeGreaterThan(before.lastActiveAt);
+    await stage.passing(working, 2 * MINUTE);
+  });
+});
+
+describe('a sandbox for one purpose', () => {
+  it('follows its maker, whoever else opens it', async () => {
+    const stage = new Stage();
+    const [maker, guest] = [await stage.process(), await stage.process()];
+    const working = maker.manager.run('sleep 60');
+    await stage.clock.advance(1);
+    const [{ id } = { id: '' }] = await guest.manager.sandboxes.list();
+    const { ownerId } = await stage.row(id);
+    await guest.manager.sandboxes.open(id);
+    expect((await stage.row(id)).ownerId).toBe(ownerId);
+    await stage.passing(working, 2 * MINUTE);
+  });
+});
+
+describe('a process that leaves', () => {
+  it('leaves a sandbox to whoever picks it up meanwhile', async () => {
+    const stage = new Stage();
+    const heir = await stage.process();
+    let isAsked = false;
+    const leaving = await stage.process(
+      onceBefore('moveSandbox', async ({ to }: { readonly to: string }) => {
+        if (to !== 'destroying') return false;
+        isAsked = true;
+        await heir.manager.session(KEY);
+        return true;
+      }),
+    );
+    const { sandboxId } = await leaving.manager.session({ ...KEY, policy: { onExit: 'destroy' } });
+    await stage.passing(leaving.manager.close());
+    expect(isAsked).toBe(true);
+    expect((await stage.row(sandboxId)).state).toBe('running');
+  });
+
+  it('leaves a leased sandbox to its holder, and what the holder leaves is seen to', async () => {
+    const stage = new Stage();
+    const [leaving, holder] = [await stage.process(), await stage.process()];
+    const { sandboxId } = await leaving.manager.session({ ...KEY, policy: { onExit: 'destroy' } });
+    await holder.manager.lease({ sandboxId });
+    await stage.passing(leaving.manager.close());
+    expect((await stage.row(sandboxId)).state).toBe('running');
+    holder.kill();
+    await stage.process();
+    await stage.clock.advance(5 * MINUTE);
+    expect((await stage.row(sandboxId)).state).toBe('destroyed');
+  });
+});
+
+describe('a session whose sandbox was lost', () => {
+  it('tells so also when the first to replace it died over it', async () => {
+    const stage = new Stage();
+    const [first, second, third] = [await stage.process(), await stage.process(), await stage.process()];
+    const { sandboxId } = await first.manager.session(KEY);
+    await stage.clock.advance(SECOND);
+    stage.world.lose((await stage.row(sandboxId)).name);
+    stage.world.plan('create', { type: 'stuck' });
+    void second.manager.session(KEY);
+    await stage.clock.advance(SECOND);
+    second.kill();
+    const session = await stage.passing(third.manager.session(KEY));
+    expect(session.notices).toMatchObject([{ type: 'replaced' }]);
+  });
+});
+
+/** The process's store, with something that happens after the method's first effect and before its answer. */
+function onceAfter(method: keyof Store, work: () => Promise<void>): StageOptions {
+  let isOver = false;
+  return intercepting(method, async (perform) => {
+    const result = await perform();
+    if (!isOver) {
+      isOver = true;
+      await work();
+    }
+    return result;
+  });
+}
+
+/** The process's store, with something that happens before the method's effect, until `work` says that it was the right one. */
+function onceBefore<A>(method: keyof Store, work: (argument: A) => Promise<boolean>): StageOptions {
+  let isOver = false;
+  return intercepting(method, async (perform, call) => {
+    if (!isOver) isOver = await work(call[1] as A);
+    return perform();
+  });
+}
+
+function intercepting(
+  method: keyof Store,
+  around: (perform: () => Promise<unknown>, call: readonly unknown[]) => Promise<unknown>,
+): StageOptions {
+  return {
+    ports: ({ store }) => ({
+      store: new Proxy(store, {
+        get(target, name) {
+          const member: unknown = Reflect.get(target, name);
+          if (name !== method || typeof member !== 'function') return member;
+          return (...call: unknown[]) =>
+            around(async () => Reflect.apply(member, target, call) as Promise<unknown>, call);
+        },
+      }),
+    }),
+  };
+}
