@@ -116,7 +116,7 @@ async function giveTo(engine: Engine, record: SandboxRecord, heir: OwnerRecord):
   const given = await store.patchSandbox(record.id, { ownerId, hostId, hostName }, record.version);
   if (given === undefined) return false;
   if ((await store.getOwner(ownerId)) !== undefined) return true;
-  await store.patchSandbox(record.id, engine.ownership);
+  await store.patchSandbox(record.id, engine.ownership, given.version);
   return false;
 }
 

@@ -58,13 +58,20 @@ export async function untilPutAway(engine: Engine, { id, policy }: SandboxRecord
   const until = clock.elapsed() + policy.timeoutSeconds * 1000;
   for (;;) {
     const present = await store.getSandbox(id);
-    if (present?.state !== 'running') return;
+    if (present?.state !== 'running' && present?.state !== 'destroying') return;
     if (clock.elapsed() >= until) {
-      await contain(engine, present);
+      if (present.state === 'running') await contain(engine, present);
       return;
     }
     await sleep(clock, PUT_AWAY_POLL_MS);
   }
+}
+
+/** Sandboxes the session had before and that may still run: off the network when this returns, as above. */
+export async function untilForerunnersGone(engine: Engine, { session, sandbox }: BoundSession): Promise<void> {
+  const query = { sessionKey: session.key, states: ['running', 'destroying'] as const };
+  const rows = await engine.ports.store.findSandboxes(query);
+  await Promise.all(rows.filter(({ id }) => id !== sandbox.id).map((row) => untilPutAway(engine, row)));
 }
 
 async function makeBound(

@@ -16,7 +16,7 @@ import { describe } from './engine.ts';
 import { assertMayUse } from './lease-check.ts';
 import { callProvider } from './provider-call.ts';
 import { cutNetwork, isUsable } from './ready-sandbox.ts';
-import { recreateTighter, untilPutAway } from './recreate-tighter.ts';
+import { recreateTighter, untilForerunnersGone, untilPutAway } from './recreate-tighter.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
 import type { Binding, SessionKeeper } from './session-handle.ts';
 import { SessionHandle } from './session-handle.ts';
@@ -190,6 +190,7 @@ export class Sessions implements SessionKeeper {
 
   async #enforce(binding: Binding, bound: BoundSession): Promise<SessionNotice | undefined> {
     const engine = this.#engine;
+    await untilForerunnersGone(engine, bound);
     // Whoever makes it compares it with its row before anybody gets it.
     if (bound.sandbox.state === 'creating') return undefined;
     // Another process may have bound the key to another sandbox: that is the one to cut.
