@@ -76,8 +76,9 @@ export async function finishDestroying(engine: Engine, record: SandboxRecord): P
   try {
     await callProvider(engine, record, 'destroy', (provider, ref, signal) => provider.destroy(ref, signal));
   } catch (cause) {
-    const now = engine.now();
-    await store.patchSandbox(record.id, { dueAt: retryAt(record.stateAt, now, cause) });
+    // When to try again is the word of whoever has claimed it, by its own clock.
+    if (record.ownerId === engine.ownerId)
+      await store.patchSandbox(record.id, { dueAt: retryAt(record.stateAt, engine.now(), cause) });
     log.warn(
       { sandboxId: record.id, provider: record.provider, error: describe(cause) },
       'sandbox not destroyed; will be tried again',

@@ -68,9 +68,10 @@ export const FIRST_RESIDENT = 'first';
 export const FIRST_SLOT = `${FIRST_RESIDENT}0`;
 
 /**
- * The sandbox's first process, on the image's files and without privileges. It starts the resident shell and waits for
- * it, which also collects orphans; then for its maker's end of descriptor 3 when $1 is "owned", else for ever. When $1
- * is "once" it arms a single shell in place of the resident one and is owned.
+ * The sandbox's first process, on the image's files and without privileges. It starts the resident shell and waits, which
+ * also collects orphans: for its maker's end of descriptor 3 when $1 is "owned", else for ever. A maker that dies before it
+ * has opened the resident shell's pipes leaves that one waiting for good, so what is owned does not wait for it. When $1 is
+ * "once" it arms a single shell in place of the resident one and is owned.
  */
 export const INIT: string = `
 echo c >&4
@@ -85,7 +86,7 @@ else
   ( ${RESIDENT.trim()} ) 3<&- &
   [ "$keep" = owned ] || exec 3<>/run/sublet/channel/keep
   exec 2>/dev/null 4>&-
-  wait $!
+  [ "$keep" = owned ] || wait $!
 fi
 until ( while read -r line <&3; do :; done ); do :; done
 `;
