@@ -2,6 +2,7 @@
 import { SubletError, toSubletError } from '../core/errors.ts';
 import { dueAt } from '../core/expiry.ts';
 import { violates } from '../core/network.ts';
+import type { SandboxState } from '../core/states.ts';
 import type { SandboxHandle, SandboxProvider } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { settlesWithin, withDeadline } from './deadline.ts';
@@ -17,6 +18,8 @@ export type FillSandbox = (
   intent: SandboxRecord,
   signal: AbortSignal | undefined,
 ) => Promise<void>;
+
+const GIVEN_UP_FROM: readonly SandboxState[] = ['creating', 'running'];
 
 /**
  * `intent` is the committed row of `plan`. Rejects with CREATE_TIMEOUT after the policy's `timeoutSeconds`, ABORTED or
@@ -103,23 +106,38 @@ async function abandon(
   making: Promise<SandboxHandle> | undefined,
   error: SubletError,
 ): Promise<void> {
-  const now = engine.now();
-  const row = await engine.ports.store.moveSandbox(intent.id, {
-    to: 'destroying',
-    at: now,
-    cause: `not created: ${error.code}`,
-    ...engine.signature,
-    from: ['creating', 'running'],
-    patch: { dueAt: now + intent.policy.timeoutSeconds * 1000 },
-  });
+  const row = await giveUp(engine, intent, error);
   const handle = await making?.catch(() => undefined);
   await handle
     ?.close()
     .catch((cause: unknown) =>
       engine.ports.log.debug({ sandboxId: intent.id, error: describe(cause) }, 'handle did not close cleanly'),
     );
+  // Only the answer was lost that it runs, and another process has picked it up.
+  if (row !== undefined && row.state !== 'destroying') return;
   // Whoever moved the row on believes the provider's copy is gone; it may be there all the same, finished late.
   await finishDestroying(engine, row ?? intent).catch(() => {});
+}
+
+/** The row as it is being destroyed, or as somebody else has it by now; undefined when another process moved it on. */
+async function giveUp(engine: Engine, intent: SandboxRecord, error: SubletError): Promise<SandboxRecord | undefined> {
+  const { store } = engine.ports;
+  for (;;) {
+    const present = await store.getSandbox(intent.id);
+    if (present === undefined || !GIVEN_UP_FROM.includes(present.state)) return undefined;
+    if (present.state === 'running' && present.ownerId !== engine.ownerId) return present;
+    const now = engine.now();
+    const moved = await store.moveSandbox(intent.id, {
+      to: 'destroying',
+      at: now,
+      cause: `not created: ${error.code}`,
+      ...engine.signature,
+      from: GIVEN_UP_FROM,
+      version: present.version,
+      patch: { dueAt: now + intent.policy.timeoutSeconds * 1000 },
+    });
+    if (moved !== undefined) return moved;
+  }
 }
 
 function timeoutError(intent: SandboxRecord, progress: string | undefined): SubletError {
