@@ -316,7 +316,7 @@ describe('sublet doctor', () => {
     expect(stdout).toMatch(/^local: /m);
     expect(status).toBe(hasNamespaces ? 0 : 1);
     const probes = await sublet.json<{ provider?: string; usable: boolean; findings: unknown[] }>(['doctor', '--json']);
-    expect(probes.map(({ provider }) => provider)).toEqual([undefined, 'local', 'namespace']);
+    expect(probes.map(({ provider }) => provider)).toEqual([undefined, 'docker', 'local', 'namespace']);
     expect(probes.every(({ findings }) => findings.length > 0)).toBe(true);
   });
 });

@@ -72,6 +72,21 @@ export class Connection {
     });
   }
 
+  /**
+   * As `transaction`, and on the disk when it resolves: it survives a loss of power, with everything committed before it.
+   * For what is rare and must not be undone, because the disk takes milliseconds and the thread waits for it.
+   */
+  durably<T>(body: () => T): Promise<T> {
+    return this.run(() => {
+      this.#database.exec('pragma synchronous = full');
+      try {
+        return this.#inTransaction(body);
+      } finally {
+        this.#database.exec('pragma synchronous = normal');
+      }
+    });
+  }
+
   /** Twice is harmless. */
   close(): void {
     if (this.#closed) return;

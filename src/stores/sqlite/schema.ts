@@ -1,4 +1,5 @@
 /** Brings the file's schema up to date, once however many processes open it at the same time. */
+import { stat } from 'node:fs/promises';
 import { newId } from '../../core/ids.ts';
 import type { Migration } from '../../store/migrations.ts';
 import { pendingMigrations } from '../../store/migrations.ts';
@@ -19,9 +20,21 @@ export async function prepareSchema(
 ): Promise<void> {
   const isPending = await connection.run(() => pendingIn(connection, migrations).length > 0);
   if (!isPending) return;
+  await refuseStub(connection);
   // Kept in the file, and only changeable outside a transaction.
   await connection.run(() => connection.exec('pragma journal_mode = wal'));
-  await connection.transaction(() => migrate(connection, migrations));
+  // The installation's id is the label by which everything that it makes is found again: it is never to be made twice.
+  await connection.durably(() => migrate(connection, migrations));
+  // Into the file itself, so that a copy of that alone, or one whose log was lost, is still this installation's.
+  await connection.run(() => connection.exec('pragma wal_checkpoint(truncate)'));
+}
+
+// SQLite takes a file that ends before its first page for a new one, and would write over what is left of it.
+async function refuseStub(connection: Connection): Promise<void> {
+  // The size first: another process may be making the first page just now.
+  const { size } = await stat(connection.path);
+  const isStub = await connection.run(() => size > 0 && connection.statement('pragma page_count').get()?.[0] === 0);
+  if (isStub) throw corruptStore(connection.path, 'it ends before its first page');
 }
 
 // Asked again under the lock: another process may have migrated in the meantime.

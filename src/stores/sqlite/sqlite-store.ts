@@ -219,7 +219,8 @@ export class SqliteStore implements Store {
 
   tightenSession(key: SessionKey, level: NetworkLevel, reason: string, at: number): Promise<BoundSession | undefined> {
     const db = this.#connection;
-    return db.transaction(() => {
+    // A level that was told to the user must not be looser again after a loss of power.
+    return db.durably(() => {
       checkKey(key);
       const before = selectSession(db, key);
       const after = before && tightenedBinding(before, level, reason);

@@ -1,0 +1,31 @@
+/** Real processes, killed at random moments and between random steps, on one home; `npm run crash` does it at length. */
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { requirement } from '../setup/requirements.ts';
+import type { CrashReport } from './crash.ts';
+
+const PROGRAM = path.join(import.meta.dirname, 'run.ts');
+const TIMEOUT_MS = 5 * 60_000;
+const isRoot = process.getuid?.() === 0;
+
+describe.runIf(await requirement('namespace'))('forty processes that are killed', () => {
+  it('leave nothing behind and harm no neighbour', { timeout: TIMEOUT_MS }, () => expectNoFault(['--kills', '40']));
+});
+
+describe.runIf(isRoot && (await requirement('user')))('an ordinary user’s processes that are killed', () => {
+  it('leave nothing behind either', { timeout: TIMEOUT_MS }, () => expectNoFault(['--kills', '10', '--user']));
+});
+
+async function expectNoFault(options: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, '--json', ...options], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  // Its first line is the seed, with which it can be done again.
+  if (stdout === '') throw new Error(stderr);
+  const report = JSON.parse(stdout) as CrashReport;
+  expect(report.faults, stderr).toEqual([]);
+  expect(report.neighbourLooks).toBeGreaterThan(0);
+}
