@@ -9,6 +9,8 @@ import { ordinaryUser, requirement } from './setup/requirements.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const FOLDERS = ['src/provider/', 'src/providers/', 'test/isolation'];
+// Engines whose sockets are root's: who may use them is not a matter of ours.
+const ENGINES = ['docker', 'podman'];
 // Root's own may name directories that others cannot enter, and there a missing command is a forbidden one.
 const USER_PATH = [path.dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'].join(
   ':',
@@ -30,11 +32,17 @@ async function runAsOrdinaryUser(): Promise<void> {
     // The runner keeps its configuration in memory: the user may not write beside the sources.
     const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--configLoader', 'runner', '--reporter', 'default'];
     const line = [...prefix, process.execPath, ...vitest, ...FOLDERS];
-    const { code, output } = await run(line, { ...process.env, HOME: home, PATH: USER_PATH });
+    const { code, output } = await run(line, { ...process.env, ...withoutEngines(), HOME: home, PATH: USER_PATH });
     expect(code, output.split('\n').slice(-200).join('\n')).toBe(0);
   } finally {
     await rm(home, { recursive: true, force: true });
   }
+}
+
+function withoutEngines(): NodeJS.ProcessEnv {
+  const required = process.env['SUBLET_TEST_REQUIRE']?.split(',').filter((name) => !ENGINES.includes(name));
+  const hosts = ENGINES.map((name) => [`SUBLET_TEST_${name.toUpperCase()}_HOST`, undefined]);
+  return { ...Object.fromEntries(hosts), SUBLET_TEST_REQUIRE: required?.join(',') };
 }
 
 async function run(
