@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { ordinaryUser, requirement } from './setup/requirements.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const FOLDERS = ['src/provider/', 'src/providers/', 'test/isolation'];
+const FOLDERS = ['src/provider/', 'src/providers/local', 'src/providers/namespace', 'test/isolation'];
 // Engines whose sockets are root's: who may use them is not a matter of ours.
 const ENGINES = ['docker', 'podman'];
 // Root's own may name directories that others cannot enter, and there a missing command is a forbidden one.

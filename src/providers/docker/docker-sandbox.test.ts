@@ -18,7 +18,8 @@ import { tarFile } from './tar-file.ts';
 
 const engines = [
   { name: 'docker', host: dockerHost(), isThere: await requirement('docker') },
-  { name: 'podman', host: podmanHost(), isThere: await requirement('podman') },
+  // Named by whoever wants it: its line says so otherwise.
+  ...((await requirement('podman')) ? [{ name: 'podman', host: podmanHost(), isThere: true }] : []),
 ] as const;
 
 const run = promisify(execFile);
