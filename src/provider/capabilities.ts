@@ -5,6 +5,7 @@ export const CAPABILITIES = [
   'stop',
   'extend',
   'snapshot',
+  'reset',
   'metrics',
   'pty',
   'ports',

@@ -9,6 +9,7 @@ export type {
   ListedSandbox,
   Probe,
   ProviderState,
+  ResetReport,
   SandboxHandle,
   SandboxProvider,
   SandboxRef,

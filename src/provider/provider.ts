@@ -87,6 +87,12 @@ export interface SandboxProvider {
   setNetwork?(ref: SandboxRef, level: NetworkLevel, signal: AbortSignal): Promise<void>;
   /** With 'snapshot'. What is on its disk, volumes and mounts left out, as an image that `create` takes. It stays until it is removed at the provider. */
   snapshot?(ref: SandboxRef, signal: AbortSignal): Promise<SandboxSnapshot>;
+  /**
+   * With 'reset'. Everything that was done in it is undone, and that is proven against what it was when it was made; or
+   * the report says what differs, and the caller destroys it. Whatever state it was in, it runs afterwards, at the
+   * network level it was made with. Handles from before are of no use any more: whoever goes on attaches again.
+   */
+  reset?(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<ResetReport>;
   /** With 'ports'. Where this machine reaches what listens on that port inside. UNSUPPORTED when it cannot, with the reason. */
   portUrl?(ref: SandboxRef, port: number, signal: AbortSignal): Promise<string>;
   /** With 'metrics'. */
@@ -98,6 +104,12 @@ export interface SandboxProvider {
 export interface SandboxSnapshot {
   /** For the `image` of a spec. */
   readonly image: string;
+}
+
+export interface ResetReport {
+  readonly clean: boolean;
+  /** What is not as it was, in words. Empty when clean. */
+  readonly differences: readonly string[];
 }
 
 export interface AttachOptions {

@@ -20,6 +20,7 @@ export const FAULTY_OPERATIONS = [
   'stop',
   'start',
   'setNetwork',
+  'reset',
   'metrics',
   'command',
 ] as const;
@@ -40,7 +41,9 @@ export type Fault =
   /** Done, but never answers, whatever the caller does. */
   | { readonly type: 'crash' }
   /** Makes a second one of the same name. */
-  | { readonly type: 'duplicate' };
+  | { readonly type: 'duplicate' }
+  /** A reset that leaves what was there, and says so. */
+  | { readonly type: 'unclean' };
 
 export interface FaultyBox {
   readonly name: string;
@@ -128,14 +131,30 @@ export class FaultyWorld {
   }
 
   add(spec: SandboxSpec): FaultyBox {
+    const box = this.#make(spec, `box-${++this.#made}`, this.clock.now());
+    this.#boxes.push(box);
+    if (this.#listingLagMs > 0) this.#stays.push({ box, from: this.clock.elapsed(), until: Infinity });
+    return box;
+  }
+
+  /** As it was made, in the same place. Handles of the one before find it gone. */
+  renew(box: FaultyBox): void {
+    const fresh = this.#make(box.spec, box.providerId, box.createdAt);
+    this.#boxes = this.#boxes.map((each) => (each === box ? fresh : each));
+    this.#stays = this.#stays.map((stay) => (stay.box === box ? { ...stay, box: fresh } : stay));
+    this.#end(box);
+    this.#wake();
+  }
+
+  #make(spec: SandboxSpec, providerId: string, createdAt: number): FaultyBox {
     const now = (): number => this.clock.now();
     const guard = (): Promise<void> => this.#untilAwake(box);
     const box: FaultyBox = {
       name: spec.name,
-      providerId: `box-${++this.#made}`,
+      providerId,
       labels: spec.labels,
       spec,
-      createdAt: now(),
+      createdAt,
       state: 'running',
       network: spec.network,
       files: new FaultyFiles(now, guard),
@@ -147,8 +166,6 @@ export class FaultyWorld {
         random: this.#random,
       }),
     };
-    this.#boxes.push(box);
-    if (this.#listingLagMs > 0) this.#stays.push({ box, from: this.clock.elapsed(), until: Infinity });
     return box;
   }
 
@@ -160,14 +177,17 @@ export class FaultyWorld {
   /** All of the name, duplicates too. */
   remove(name: string): void {
     for (const box of this.#boxes) {
-      if (box.name !== name) continue;
-      box.state = 'gone';
-      box.commands.killAll();
+      if (box.name === name) this.#end(box);
     }
     this.#boxes = this.#boxes.filter((box) => box.name !== name);
     for (const stay of this.#stays)
       if (stay.box.state === 'gone') stay.until = Math.min(stay.until, this.clock.elapsed());
     this.#wake();
+  }
+
+  #end(box: FaultyBox): void {
+    box.state = 'gone';
+    box.commands.killAll();
   }
 
   setState(box: FaultyBox, state: FaultyBox['state']): void {
@@ -177,7 +197,11 @@ export class FaultyWorld {
   }
 
   /** Does `work` as the next fault of `operation` has it. */
-  async perform<T>(operation: FaultyOperation, signal: AbortSignal | undefined, work: () => T): Promise<T> {
+  async perform<T>(
+    operation: FaultyOperation,
+    signal: AbortSignal | undefined,
+    work: (fault?: Fault) => T,
+  ): Promise<T> {
     this.calls[operation] += 1;
     const fault = this.#planned.get(operation)?.shift() ?? this.#chance?.(operation);
     if (signal?.aborted === true) throw abortedError(signal);
@@ -202,6 +226,8 @@ export class FaultyWorld {
       case 'duplicate':
         work();
         return work();
+      case 'unclean':
+        return work(fault);
       case undefined:
         return work();
     }

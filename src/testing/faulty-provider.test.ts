@@ -1,6 +1,6 @@
 /** The faulty provider: well when nothing is planned, wrong in exactly the way that is. */
 import { describe, expect, it } from 'vitest';
-import type { SandboxSpec } from '../provider/provider.ts';
+import type { SandboxProvider, SandboxSpec } from '../provider/provider.ts';
 import type { Fault } from './faulty-provider-world.ts';
 import { FaultyWorld } from './faulty-provider-world.ts';
 import { createFaultyProvider } from './faulty-provider.ts';
@@ -22,7 +22,9 @@ describe('well', () => {
 
   it('has methods exactly for its capabilities', () => {
     const provider = createFaultyProvider(new FaultyWorld(new ManualClock()), { capabilities: ['pause'] });
-    const optional = ['pause', 'resume', 'stop', 'start', 'setNetwork', 'metrics'].filter((name) => name in provider);
+    const optional = ['pause', 'resume', 'stop', 'start', 'setNetwork', 'reset', 'metrics'].filter(
+      (name) => name in provider,
+    );
     expect(optional).toEqual(['pause', 'resume']);
   });
 
@@ -63,6 +65,51 @@ describe('well', () => {
     expect((await held).exitCode).toBe(0);
     world.lose('a');
     await expect(commands.run('true')).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+  });
+});
+
+describe('reset', () => {
+  it('is as it was made, under the same name, and handles from before find it gone', async () => {
+    const { world, provider } = stage();
+    const before = await provider.create(spec('a'), signal);
+    await before.files.write('f', 'text');
+    await before.commands.start('sleep 1000');
+    await provider.pause?.({ name: 'a' }, signal);
+    expect(await provider.reset?.({ name: 'a' }, signal)).toEqual({ clean: true, differences: [] });
+    const after = await provider.attach({ name: 'a' }, signal);
+    expect(after?.ref).toEqual(before.ref);
+    expect(after?.state).toBe('running');
+    expect(await after?.files.exists('f')).toBe(false);
+    expect(await after?.commands.list()).toEqual([]);
+    expect(world.boxes).toHaveLength(1);
+    await expect(before.files.exists('f')).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+  });
+
+  it.each([
+    ['a tightened network', {}, (provider: SandboxProvider) => provider.setNetwork?.({ name: 'a' }, 'none', signal)],
+    ['a volume', { contextId: 'kept' }, undefined],
+    ['a mount that can be written', { mounts: [{ source: '/a', target: '/b', readOnly: false }] }, undefined],
+  ] as const)('is not clean with %s, and says so', async (_, overrides, change) => {
+    const { provider } = stage();
+    await provider.create({ ...spec('a'), network: 'open', ...overrides }, signal);
+    await change?.(provider);
+    const report = await provider.reset?.({ name: 'a' }, signal);
+    expect(report).toMatchObject({ clean: false, differences: [expect.any(String)] });
+  });
+
+  it('unclean leaves what was there and says so, once', async () => {
+    const { world, provider } = stage();
+    const { files } = await provider.create(spec('a'), signal);
+    await files.write('f', 'text');
+    world.plan('reset', { type: 'unclean' });
+    expect(await provider.reset?.({ name: 'a' }, signal)).toMatchObject({ clean: false });
+    expect(await files.exists('f')).toBe(true);
+    expect(await provider.reset?.({ name: 'a' }, signal)).toMatchObject({ clean: true });
+  });
+
+  it('refuses what is not there', async () => {
+    const { provider } = stage();
+    await expect(provider.reset?.({ name: 'a' }, signal)).rejects.toMatchObject({ code: 'SANDBOX_NOT_FOUND' });
   });
 });
 

@@ -5,8 +5,15 @@ import type { NetworkLevel } from '../core/network.ts';
 import { isAtLeastAsTight } from '../core/network.ts';
 import type { Labels, SandboxMetrics } from '../core/spec.ts';
 import type { Capability } from '../provider/capabilities.ts';
-import type { ListedSandbox, SandboxHandle, SandboxProvider, SandboxRef, SandboxSpec } from '../provider/provider.ts';
-import type { FaultyBox, FaultyOperation, FaultyWorld } from './faulty-provider-world.ts';
+import type {
+  ListedSandbox,
+  ResetReport,
+  SandboxHandle,
+  SandboxProvider,
+  SandboxRef,
+  SandboxSpec,
+} from '../provider/provider.ts';
+import type { Fault, FaultyBox, FaultyOperation, FaultyWorld } from './faulty-provider-world.ts';
 import { PhantomNotFound } from './faulty-provider-world.ts';
 
 export const FAULTY_CAPABILITIES: readonly Capability[] = [
@@ -22,6 +29,7 @@ export const FAULTY_CAPABILITIES: readonly Capability[] = [
   'network-live',
   'limit-memory',
   'background',
+  'reset',
 ];
 
 type Env = Readonly<Record<string, string>>;
@@ -73,6 +81,12 @@ export function createFaultyProvider(world: FaultyWorld, options: FaultyProvider
       ? {
           setNetwork: (ref: SandboxRef, level: NetworkLevel, signal: AbortSignal) =>
             change(world, 'setNetwork', ref, signal, (box) => tighten(box, level)),
+        }
+      : {}),
+    ...(capabilities.has('reset')
+      ? {
+          reset: (ref: SandboxRef, signal: AbortSignal) =>
+            change(world, 'reset', ref, signal, (box, fault) => reset(world, box, fault)),
         }
       : {}),
     ...(capabilities.has('metrics')
@@ -131,13 +145,13 @@ async function change<T>(
   operation: FaultyOperation,
   ref: SandboxRef,
   signal: AbortSignal,
-  work: (box: FaultyBox) => T,
+  work: (box: FaultyBox, fault?: Fault) => T,
 ): Promise<T> {
   try {
-    return await world.perform(operation, signal, () => {
+    return await world.perform(operation, signal, (fault) => {
       const box = world.find(ref.name);
       if (box === undefined) throw new PhantomNotFound();
-      return work(box);
+      return work(box, fault);
     });
   } catch (cause) {
     if (cause instanceof PhantomNotFound)
@@ -149,6 +163,21 @@ async function change<T>(
 function tighten(box: FaultyBox, level: NetworkLevel): void {
   if (!isAtLeastAsTight(level, box.network)) throw new SubletError('STATE_CONFLICT', `${box.name} does not loosen.`);
   box.network = level;
+}
+
+/** What it cannot undo it leaves as it is, so that a caller who does not read the report hands it on. */
+function reset(world: FaultyWorld, box: FaultyBox, fault: Fault | undefined): ResetReport {
+  const { spec } = box;
+  const differences = [
+    ...(fault === undefined ? [] : ['a file that was not there: /workspace/left-behind']),
+    ...(box.network === spec.network ? [] : [`the network is ${box.network} and was ${spec.network}`]),
+    ...(spec.contextId === undefined ? [] : ['its volume outlives it: what was written there cannot be undone']),
+    ...(spec.mounts ?? [])
+      .filter(({ readOnly }) => readOnly === false)
+      .map(({ target }) => `${target} is the host's and can be written`),
+  ];
+  if (differences.length === 0) world.renew(box);
+  return { clean: differences.length === 0, differences };
 }
 
 function metricsOf(): SandboxMetrics {

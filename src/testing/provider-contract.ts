@@ -14,6 +14,7 @@ import { outputCases } from './provider-contract/output-cases.ts';
 import type { ProviderCase, ProviderCaseContext, ProviderSubject } from './provider-contract/provider-case.ts';
 import { ptyCases } from './provider-contract/pty-cases.ts';
 import { reachCases } from './provider-contract/reach-cases.ts';
+import { resetCases } from './provider-contract/reset-cases.ts';
 import { resourceCases } from './provider-contract/resource-cases.ts';
 import { stateCases } from './provider-contract/state-cases.ts';
 
@@ -31,6 +32,7 @@ export const providerContract: readonly ProviderCase[] = [
   ...fileCases,
   ...fileNameCases,
   ...stateCases,
+  ...resetCases,
   ...resourceCases,
   ...reachCases,
 ];

@@ -103,5 +103,10 @@ export class Simulation {
 /** Some providers cannot pause, stop or cut a network in place. */
 function someCapabilities(chance: Chance, { cutsInPlace }: Theme): ReadonlySet<Capability> {
   const likely: Partial<Record<Capability, number>> = { pause: 0.75, stop: 0.75, 'network-live': cutsInPlace };
-  return new Set(FAULTY_CAPABILITIES.filter((capability) => chance.happens(likely[capability] ?? 1)));
+  return new Set(
+    FAULTY_CAPABILITIES.filter(
+      // Every provider resets: whether it comes out clean is what differs.
+      (capability) => capability === 'reset' || chance.happens(likely[capability] ?? 1),
+    ),
+  );
 }

@@ -51,6 +51,7 @@ export function wireProvider(
     stop: on('stop', provider.stop, 0),
     start: on('start', provider.start, 0),
     setNetwork: on('setNetwork', provider.setNetwork, 1),
+    reset: on('reset', provider.reset, 0),
     metrics: on('metrics', provider.metrics, 0),
   };
   return {
