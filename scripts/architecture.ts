@@ -33,7 +33,15 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   // Contract cases make files to mount and to lead astray; a test runner they do not know.
   testing: {
     imports: ['core', 'provider', 'store'],
-    builtins: ['node:assert', 'node:assert/strict', 'node:crypto', 'node:fs/promises', 'node:os', 'node:path'],
+    builtins: [
+      'node:assert',
+      'node:assert/strict',
+      'node:crypto',
+      'node:fs/promises',
+      'node:http',
+      'node:os',
+      'node:path',
+    ],
   },
   cli: {
     imports: ['core', 'config', 'telemetry', 'open.ts', 'conformance.ts'],
@@ -147,8 +155,9 @@ function folderOf(file: string): readonly [folder: string | undefined, adapter: 
   return [top, ADAPTER_FOLDERS.includes(top) && deeper.length > 0 ? second : undefined];
 }
 
+/** Fixtures are tests' own: servers to speak to, programs to start. Neither is built nor published. */
 function isTest(file: string): boolean {
-  return file.endsWith('.test.ts');
+  return file.endsWith('.test.ts') || file.endsWith('.fixture.ts');
 }
 
 /** Depth first; each cycle is reported once, from where it was entered. */

@@ -68,6 +68,7 @@ describe('the checker', () => {
       { 'cli/a.ts': `import { m } from '../manager/m.ts';`, 'manager/m.ts': '' },
     ],
     ['a module imports a test', { 'core/a.ts': `import { t } from './b.test.ts';`, 'core/b.test.ts': '' }],
+    ['a module imports a fixture', { 'core/a.ts': `import { f } from './b.fixture.ts';`, 'core/b.fixture.ts': '' }],
     ['a module imports what does not exist', { 'core/a.ts': `import { b } from './b.ts';` }],
     ['a specifier is computed', { 'cli/a.ts': `await import(name);` }],
     [
@@ -108,6 +109,10 @@ describe('the checker', () => {
     [
       'a module is loaded late by one it imports',
       { 'cli/a.ts': `const b = () => import('./b.ts');`, 'cli/b.ts': `import './a.ts';` },
+    ],
+    [
+      'a fixture imports what it needs',
+      { 'core/a.fixture.ts': `import 'node:http'; import '../store/b.ts';`, 'store/b.ts': '' },
     ],
     ['a test imports what it needs', { 'core/a.test.ts': `import { it } from 'vitest'; import '../store/b.ts';` }],
   ])('allows that %s', (_fact, files) => {

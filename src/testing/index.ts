@@ -1,4 +1,6 @@
 /** Public: what proves an adapter, a store or a manager, and what stands in for time and for providers that misbehave. */
+export type { CloudFaultCase, CloudOperation, CloudSubject } from './cloud-faults.ts';
+export { cloudFaults, runCloudFaultCase } from './cloud-faults.ts';
 export type { FaultyIdentity, FaultyProcess } from './faulty-machine.ts';
 export { FaultyMachine } from './faulty-machine.ts';
 export type { FaultyPorts, FaultyPortsOptions, LogLine } from './faulty-provider-ports.ts';
@@ -7,6 +9,10 @@ export type { Fault, FaultyBox, FaultyOperation } from './faulty-provider-world.
 export { FAULTY_OPERATIONS, FaultyWorld } from './faulty-provider-world.ts';
 export type { FaultyProviderOptions } from './faulty-provider.ts';
 export { FAULTY_CAPABILITIES, createFaultyProvider } from './faulty-provider.ts';
+export type { BackingSandbox, BackingState } from './loopback/backing-sandboxes.ts';
+export { BackingSandboxes } from './loopback/backing-sandboxes.ts';
+export type { Answer, ArmedFault, Fault as ServiceFault, FaultRequest } from './loopback/fault-switchboard.ts';
+export { FaultSwitchboard } from './loopback/fault-switchboard.ts';
 export type { ManagerContractCase, ManagerNeed, ManagerSubject } from './manager-contract.ts';
 export { managerContract } from './manager-contract.ts';
 export { ManualClock, settle } from './manual-clock.ts';

@@ -13,13 +13,16 @@ import type {
 import { abortedError, SubletError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { commandScript } from '../../provider/posix/command-script.ts';
+import { InsideCommands } from '../../provider/posix/inside/inside-commands.ts';
+import { KILL_TREE } from '../../provider/posix/inside/kill-tree.ts';
 import { newTag, newTagGroup, type ProcessTag } from '../../provider/posix/process-tree.ts';
 import { runProcess } from '../../provider/posix/run-process.ts';
-import { ContainerCommands } from './container-commands.ts';
 import type { DockerApi } from './docker-api.ts';
 import { isConflict, isGone, lostError, noShellError, notRunningError } from './docker-errors.ts';
+import { openDockerTerminal } from './docker-terminal.ts';
+import { readFrozenCommand } from './frozen-command.ts';
 import { runPlainExec } from './plain-exec.ts';
-import { KILL_TREE, slotCommand } from './shell-scripts.ts';
+import { slotCommand } from './shell-scripts.ts';
 import { ShellSlot } from './shell-slot.ts';
 import { SlotPool } from './slot-pool.ts';
 
@@ -41,7 +44,7 @@ const KILL_TIMEOUT_MS = 30_000;
 export class DockerCommands implements Commands {
   readonly #options: DockerCommandsOptions;
   readonly #pool: SlotPool;
-  readonly #background: ContainerCommands;
+  readonly #background: InsideCommands;
   readonly #tags = newTagGroup();
   #env: Readonly<Record<string, string>>;
 
@@ -50,15 +53,15 @@ export class DockerCommands implements Commands {
     this.#options = options;
     this.#env = options.env;
     this.#pool = new SlotPool({ clock: options.clock, open: (once) => this.#openSlot(once) }, first);
-    this.#background = new ContainerCommands({
-      api: options.api,
+    this.#background = new InsideCommands({
       clock: options.clock,
-      containerId: options.containerId,
       run: (script, runOptions) => this.#runScript(script, runOptions),
       newTag: () => newTag(this.#tags),
       scriptFor: (command, tag, { cwd, env }) => this.#scriptFor(command, tag, cwd, env),
       environment: (env) => ({ ...this.#env, ...env }),
       directory: (cwd) => this.#resolve(cwd),
+      openTerminal: (request) => openDockerTerminal(options.api, options.clock, options.containerId, request),
+      readFrozen: (id) => readFrozenCommand(options.api, options.containerId, id),
     });
   }
 

@@ -14,7 +14,7 @@ import { ArchiveFiles } from './archive-files.ts';
 import type { ContainerFacts } from './container-label.ts';
 import type { DockerApi } from './docker-api.ts';
 import type { ContainerDetails } from './docker-types.ts';
-import { encodeForPrintf } from './printf-encoding.ts';
+import { encodeForPrintf } from '../../provider/posix/inside/printf-encoding.ts';
 import { tarFile } from './tar-file.ts';
 
 export interface DockerFilesOptions {

@@ -2,11 +2,14 @@
 import type { OutputStream } from '../../core/commands.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { untar } from '../../core/tar/untar.ts';
-import { COMMANDS_DIR } from './background-scripts.ts';
-import { type CommandFacts, parseFacts, type Segment, toExit } from './command-facts.ts';
+import { type CommandFacts, parseFacts, type Segment, toExit } from '../../provider/posix/inside/command-facts.ts';
+import type { FrozenCommand } from '../../provider/posix/inside/inside-command.ts';
 import type { DockerApi } from './docker-api.ts';
 
-export class FrozenCommand {
+/** As the scripts name it. */
+const COMMANDS_DIR = '/tmp/.sublet/commands';
+
+class FilesOfCommand implements FrozenCommand {
   readonly facts: CommandFacts;
   readonly #files: ReadonlyMap<string, Buffer>;
 
@@ -49,5 +52,5 @@ export async function readFrozenCommand(api: DockerApi, containerId: string, id:
     for await (const chunk of entry.body) chunks.push(Uint8Array.from(chunk));
     files.set(entry.name.replace(/^.*\//, ''), Buffer.concat(chunks));
   }
-  return new FrozenCommand(files);
+  return new FilesOfCommand(files);
 }

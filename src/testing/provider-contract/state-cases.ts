@@ -1,5 +1,6 @@
 /** Pause, stop and the network of a live sandbox. */
 import assert from 'node:assert/strict';
+import type { RunningCommand } from '../../core/commands.ts';
 import { SubletError } from '../../core/errors.ts';
 import { isAtLeastAsTight, violates } from '../../core/network.ts';
 import type { SandboxHandle } from '../../provider/provider.ts';
@@ -20,13 +21,14 @@ export const stateCases: readonly ProviderCase[] = [
       assert.equal((await provider.attach(sandbox.ref, signal))?.state, 'paused');
       // What was in a pipe on the way out may still arrive; after that, nothing.
       await pause(300);
-      const before = (await command.output('stdout', 0)).next;
+      const before = await written(command);
       await pause(400);
-      const after = (await command.output('stdout', 0)).next;
+      const after = await written(command);
       await provider.resume?.(sandbox.ref, signal);
       await provider.resume?.(sandbox.ref, signal);
       assert.equal(after, before, 'it ran while it was paused');
-      assert.ok((await command.output('stdout', after, { wait: true })).data.length > 0);
+      const { next } = await command.output('stdout', after ?? 0);
+      assert.ok((await command.output('stdout', next, { wait: true })).data.length > 0);
       assert.equal((await provider.attach(sandbox.ref, signal))?.state, 'running');
       await command.kill();
     },
@@ -103,6 +105,17 @@ export const stateCases: readonly ProviderCase[] = [
     },
   },
 ];
+
+/** How far its output has come; undefined where a paused sandbox cannot even be asked that. */
+async function written(command: RunningCommand): Promise<number | undefined> {
+  return command.output('stdout', 0).then(
+    ({ next }) => next,
+    (error: unknown) => {
+      assert.ok(SubletError.is(error, 'STATE_CONFLICT'), String(error));
+      return undefined;
+    },
+  );
+}
 
 /** undefined where this machine cannot open a network: then the refusal must say what would enable it. */
 async function createOpen({ create }: ProviderCaseContext): Promise<SandboxHandle | undefined> {

@@ -1,5 +1,5 @@
-/** A command in a terminal of the engine's. Its newest output is kept in this process, which alone can type into it. */
-import type { Socket } from 'node:net';
+/** A command in a terminal of the provider's. Its newest output is kept in this process, which alone can type into it. */
+import type { Clock } from '../../../core/clock.ts';
 import type {
   Command,
   CommandExit,
@@ -9,22 +9,35 @@ import type {
   PtySize,
   RunOptions,
   StartOptions,
-} from '../../core/commands.ts';
-import type { Clock } from '../../core/clock.ts';
-import { abortedError } from '../../core/errors.ts';
-import { commandExit } from '../../provider/posix/command-record.ts';
-import { tagScript } from '../../provider/posix/process-tree.ts';
-import { commandArgv, shellExports } from '../../provider/posix/shell-quote.ts';
+} from '../../../core/commands.ts';
+import { abortedError } from '../../../core/errors.ts';
+import { commandExit } from '../command-record.ts';
+import { tagScript } from '../process-tree.ts';
+import { commandArgv, shellExports } from '../shell-quote.ts';
 import { endScript, enterScript, resizeScript } from './background-scripts.ts';
 import type { CommandMeta } from './command-facts.ts';
-import type { DockerApi } from './docker-api.ts';
 import { RecentOutput } from './recent-output.ts';
 import { assertStarted } from './start-outcome.ts';
 
+export interface TerminalRequest {
+  readonly argv: readonly [string, ...string[]];
+  readonly env: Readonly<Record<string, string>>;
+  readonly size: PtySize;
+}
+
+/** A terminal as the provider gives it. */
+export interface TerminalChannel {
+  /** The exit status when the terminal has closed; null when it is not known. Never rejects. */
+  readonly exit: Promise<number | null>;
+  /** Called once, at once. */
+  onData(take: (chunk: Uint8Array) => void): void;
+  write(data: string | Uint8Array): Promise<void>;
+  /** By the provider's own means, where the sandbox has no `stty`. */
+  resize(size: PtySize): Promise<void>;
+}
+
 export interface TerminalOptions {
-  readonly api: DockerApi;
   readonly clock: Clock;
-  readonly containerId: string;
   readonly command: Command;
   readonly meta: CommandMeta;
   readonly options: StartOptions;
@@ -32,10 +45,8 @@ export interface TerminalOptions {
   environment(env: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>>;
   directory(cwd: string | undefined): string;
   kill(): Promise<void>;
+  openTerminal(request: TerminalRequest): Promise<TerminalChannel>;
 }
-
-/** The engine closes the terminal a moment before it knows the exit code. */
-const EXIT_LOOKS = 50;
 
 // $1 command's directory, $2 columns, $3 rows, $4 where to start, then the command. Says who it is as a runner does.
 const ENTER = `
@@ -47,8 +58,8 @@ shift 4
 exec "$@"
 `;
 
-export async function startTerminal(terminal: TerminalOptions): Promise<Terminal> {
-  const { api, containerId, meta, options, command } = terminal;
+export async function startTerminal(terminal: TerminalOptions): Promise<InsideTerminal> {
+  const { meta, options, command } = terminal;
   const size = options.pty ?? { cols: 80, rows: 24 };
   const entered = await terminal.run(`${enterScript({ id: meta.id, meta: JSON.stringify(meta) })}\npwd`, {});
   assertStarted(entered);
@@ -56,42 +67,35 @@ export async function startTerminal(terminal: TerminalOptions): Promise<Terminal
   shellExports(env);
   const cwd = terminal.directory(options.cwd);
   const words = [entered.stdout.trim(), String(size.cols), String(size.rows), cwd, ...commandArgv(command)];
-  const execId = await api.createExec(containerId, {
-    Cmd: ['sh', '-c', `${tagScript(meta.tag)}\n${ENTER}`, 'sh', ...words],
-    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    AttachStdin: true,
-    AttachStdout: true,
-    AttachStderr: true,
-    Tty: true,
+  const channel = await terminal.openTerminal({
+    argv: ['sh', '-c', `${tagScript(meta.tag)}\n${ENTER}`, 'sh', ...words],
+    env,
+    size,
   });
-  const socket = await api.startExec(execId, size);
-  const started = new Terminal(terminal, execId, socket);
+  const started = new InsideTerminal(terminal, channel);
   // For an image without stty; a program that is quicker than this call sees the change as any resize.
   await started.resize(size).catch(() => undefined);
   return started;
 }
 
-export class Terminal {
+export class InsideTerminal {
   readonly ended: Promise<void>;
   readonly #terminal: TerminalOptions;
-  readonly #execId: string;
-  readonly #socket: Socket;
+  readonly #channel: TerminalChannel;
   readonly #output = new RecentOutput();
   readonly #cancelTimeout: () => void;
   #killed: string | undefined;
   #isTimedOut = false;
   #exit: CommandExit | undefined;
 
-  constructor(terminal: TerminalOptions, execId: string, socket: Socket) {
+  constructor(terminal: TerminalOptions, channel: TerminalChannel) {
     this.#terminal = terminal;
-    this.#execId = execId;
-    this.#socket = socket;
+    this.#channel = channel;
     const { timeoutMs } = terminal.options;
     this.#cancelTimeout =
       timeoutMs === undefined ? () => undefined : terminal.clock.schedule(timeoutMs, () => this.#timeOut());
-    socket.on('data', (chunk: Buffer) => this.#output.append(chunk));
-    socket.on('error', () => undefined);
-    this.ended = new Promise<void>((resolve) => socket.once('close', resolve)).then(() => this.#end());
+    channel.onData((chunk) => this.#output.append(chunk));
+    this.ended = channel.exit.then((status) => this.#end(status));
     this.ended.catch(() => undefined);
   }
 
@@ -100,15 +104,13 @@ export class Terminal {
   }
 
   write(data: string | Uint8Array): Promise<void> {
-    return new Promise((resolve, reject) =>
-      this.#socket.write(data, (error) => (error === undefined || error === null ? resolve() : reject(error))),
-    );
+    return this.#channel.write(data);
   }
 
-  /** From inside where the image has stty, because Podman answers before it has done it. */
-  async resize({ cols, rows }: PtySize): Promise<void> {
-    const { exitCode } = await this.#terminal.run(resizeScript(this.#terminal.meta.id, cols, rows), {});
-    if (exitCode !== 0) await this.#terminal.api.resizeExec(this.#execId, cols, rows);
+  /** From inside where the sandbox has stty, because an engine may answer before it has done it. */
+  async resize(size: PtySize): Promise<void> {
+    const { exitCode } = await this.#terminal.run(resizeScript(this.#terminal.meta.id, size.cols, size.rows), {});
+    if (exitCode !== 0) await this.#channel.resize(size);
   }
 
   noteKill(signal: string): void {
@@ -143,23 +145,11 @@ export class Terminal {
     void this.#terminal.kill().catch(() => undefined);
   }
 
-  async #end(): Promise<void> {
+  async #end(status: number | null): Promise<void> {
     this.#cancelTimeout();
-    const status = await this.#status();
     this.#exit = commandExit(status, this.#killed, this.#isTimedOut);
     this.#output.end();
-    // For others; the container may be gone with it.
+    // For others; the sandbox may be gone with it.
     await this.#terminal.run(endScript(this.#terminal.meta.id, status, this.#isTimedOut), {}).catch(() => undefined);
-  }
-
-  async #status(): Promise<number | null> {
-    const { api, clock } = this.#terminal;
-    for (let look = 0; look < EXIT_LOOKS; look++) {
-      const details = await api.inspectExec(this.#execId).catch(() => undefined);
-      if (details === undefined) return null;
-      if (!details.Running) return details.ExitCode;
-      await new Promise<void>((resolve) => clock.schedule(10, resolve));
-    }
-    return null;
   }
 }

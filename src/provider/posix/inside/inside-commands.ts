@@ -1,5 +1,5 @@
-/** Background commands of one container: kept inside it, so that they outlive this process and any other finds them. */
-import type { Clock } from '../../core/clock.ts';
+/** Background commands of one sandbox whose insides only commands reach: kept inside it, so that they outlive this process and any other finds them. */
+import type { Clock } from '../../../core/clock.ts';
 import type {
   Command,
   CommandInfo,
@@ -7,39 +7,39 @@ import type {
   RunningCommand,
   RunOptions,
   StartOptions,
-} from '../../core/commands.ts';
-import { abortedError, SubletError } from '../../core/errors.ts';
-import { type CommandId, newId } from '../../core/ids.ts';
-import type { ProcessTag } from '../../provider/posix/process-tree.ts';
-import { shellCommand } from '../../provider/posix/shell-quote.ts';
+} from '../../../core/commands.ts';
+import { abortedError, SubletError } from '../../../core/errors.ts';
+import { type CommandId, newId } from '../../../core/ids.ts';
+import type { ProcessTag } from '../process-tree.ts';
+import { shellCommand } from '../shell-quote.ts';
 import { COMMAND_MISSING, factsScript, LIST_SCRIPT, startScript } from './background-scripts.ts';
 import { type CommandFacts, type CommandMeta, FACT_FIELDS, parseFacts, toInfo } from './command-facts.ts';
-import { ContainerCommand } from './container-command.ts';
-import type { DockerApi } from './docker-api.ts';
-import { readFrozenCommand } from './frozen-command.ts';
+import { type FrozenCommand, InsideCommand } from './inside-command.ts';
+import { type InsideTerminal, startTerminal, type TerminalChannel, type TerminalRequest } from './inside-terminal.ts';
 import { assertStarted } from './start-outcome.ts';
-import { startTerminal, type Terminal } from './terminal.ts';
 
-export interface ContainerCommandsOptions {
-  readonly api: DockerApi;
+export interface InsideCommandsOptions {
   readonly clock: Clock;
-  readonly containerId: string;
-  /** Runs a script of ours in the container. */
+  /** Runs a script of ours in the sandbox with `sh`. `env` is what the command it starts may be given by inheritance. */
   run(script: string, options: RunOptions): Promise<CommandResult>;
   newTag(): ProcessTag;
   scriptFor(command: Command, tag: ProcessTag, options: StartOptions): string;
   environment(env: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>>;
   directory(cwd: string | undefined): string;
+  /** Runs these words in a terminal. Absent: UNSUPPORTED. */
+  readonly openTerminal?: ((request: TerminalRequest) => Promise<TerminalChannel>) | undefined;
+  /** Where files can be read while nothing runs. */
+  readonly readFrozen?: ((id: CommandId) => Promise<FrozenCommand>) | undefined;
 }
 
 const KEPT_TERMINALS = 8;
 
-export class ContainerCommands {
-  readonly #options: ContainerCommandsOptions;
+export class InsideCommands {
+  readonly #options: InsideCommandsOptions;
   /** Terminals live in this process only. */
-  readonly #terminals = new Map<CommandId, Terminal>();
+  readonly #terminals = new Map<CommandId, InsideTerminal>();
 
-  constructor(options: ContainerCommandsOptions) {
+  constructor(options: InsideCommandsOptions) {
     this.#options = options;
   }
 
@@ -85,12 +85,16 @@ export class ContainerCommands {
     const { id, tag, stdin } = meta;
     const script = this.#options.scriptFor(command, tag, options);
     const start = { id, tag, stdin, script, timeoutMs: options.timeoutMs, meta: JSON.stringify(meta) };
-    assertStarted(await this.#options.run(startScript(start), {}));
+    const env = this.#options.environment(options.env);
+    assertStarted(await this.#options.run(startScript(start), { env }));
   }
 
   async #startTerminal(command: Command, meta: CommandMeta, options: StartOptions): Promise<void> {
+    const { openTerminal } = this.#options;
+    if (openTerminal === undefined) throw noTerminalError();
     const terminal = await startTerminal({
       ...this.#options,
+      openTerminal,
       command,
       meta,
       options,
@@ -102,26 +106,26 @@ export class ContainerCommands {
       if (hasEnded) this.#terminals.delete(id);
   }
 
-  #handle(meta: CommandMeta): ContainerCommand {
-    const { api, clock, containerId } = this.#options;
-    return new ContainerCommand({
+  #handle(meta: CommandMeta): InsideCommand {
+    const { clock, readFrozen } = this.#options;
+    return new InsideCommand({
       meta,
       clock,
       terminal: this.#terminals.get(meta.id),
       run: (script) => this.#options.run(script, {}),
       read: (script) => outputOf(this.#options, script),
-      readFrozen: (id) => readFrozenCommand(api, containerId, id),
+      readFrozen,
     });
   }
 }
 
-async function readFacts(options: ContainerCommandsOptions, id: CommandId): Promise<CommandFacts | undefined> {
+async function readFacts(options: InsideCommandsOptions, id: CommandId): Promise<CommandFacts | undefined> {
   const output = await outputOf(options, factsScript(id), COMMAND_MISSING);
   return output.length === 0 ? undefined : parseFacts(output.toString('utf8').split('\0'));
 }
 
 /** Everything the script writes. `tolerated` is an exit status that is no failure. */
-async function outputOf(options: ContainerCommandsOptions, script: string, tolerated = 0): Promise<Buffer> {
+async function outputOf(options: InsideCommandsOptions, script: string, tolerated = 0): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   const result = await options.run(script, { maxOutputBytes: 1000, onStdout: (chunk) => void chunks.push(chunk) });
   if (result.exitCode === 0 || result.exitCode === tolerated) return Buffer.concat(chunks);
@@ -137,6 +141,12 @@ async function outputOf(options: ContainerCommandsOptions, script: string, toler
       hint: 'Try again; if it stays so, destroy the sandbox.',
     },
   );
+}
+
+function noTerminalError(): SubletError {
+  return new SubletError('UNSUPPORTED', 'This provider has no terminals.', {
+    hint: 'Start the command without pty; its standard input and output are then pipes.',
+  });
 }
 
 function killOnAbort(command: RunningCommand, signal: AbortSignal | undefined): void {

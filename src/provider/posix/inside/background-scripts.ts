@@ -1,15 +1,16 @@
 /**
- * The scripts of background commands. Everything about one is in a directory of its own inside the container, so that any
+ * The scripts of background commands. Everything about one is in a directory of its own inside the sandbox, so that any
  * process finds it: the files are those of `RUNNER_SCRIPT`. They run with the programs that such a runner needs anyway.
  */
-import type { OutputStream } from '../../core/commands.ts';
-import type { CommandId } from '../../core/ids.ts';
-import { RUNNER_SCRIPT } from '../../provider/posix/command-runner.ts';
-import type { ProcessTag } from '../../provider/posix/process-tree.ts';
-import { shellQuote } from '../../provider/posix/shell-quote.ts';
-import { KILL_TREE } from './shell-scripts.ts';
+import type { OutputStream } from '../../../core/commands.ts';
+import type { CommandId } from '../../../core/ids.ts';
+import { RUNNER_SCRIPT } from '../command-runner.ts';
+import type { ProcessTag } from '../process-tree.ts';
+import { shellQuote } from '../shell-quote.ts';
+import { KILL_TREE } from './kill-tree.ts';
 
-export const COMMANDS_DIR = '/tmp/.sublet/commands';
+// What has no /tmp of its own, such as a directory of this machine that stands for a sandbox, names another place.
+const COMMANDS_DIR = '"${SUBLET_TMPDIR:-/tmp}"/.sublet/commands';
 /** Finished commands are kept until this many newer ones have been started. */
 const KEPT_COMMANDS = 32;
 /** The exit status of a script that lacks a program. */

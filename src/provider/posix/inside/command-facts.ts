@@ -1,8 +1,8 @@
 /** What the scripts print about a background command, understood. Pure. */
-import type { CommandExit, CommandInfo, OutputChunk } from '../../core/commands.ts';
-import type { CommandId } from '../../core/ids.ts';
-import { commandExit } from '../../provider/posix/command-record.ts';
-import type { ProcessTag } from '../../provider/posix/process-tree.ts';
+import type { CommandExit, CommandInfo, OutputChunk } from '../../../core/commands.ts';
+import type { CommandId } from '../../../core/ids.ts';
+import { commandExit } from '../command-record.ts';
+import type { ProcessTag } from '../process-tree.ts';
 
 export interface CommandMeta {
   readonly id: CommandId;

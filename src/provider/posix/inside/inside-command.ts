@@ -1,5 +1,5 @@
-/** One background command, seen from any process through its directory in the container. */
-import { type Clock, sleep } from '../../core/clock.ts';
+/** One background command, seen from any process through its directory in the sandbox. */
+import { type Clock, sleep } from '../../../core/clock.ts';
 import type {
   CommandExit,
   CommandInfo,
@@ -8,10 +8,10 @@ import type {
   OutputStream,
   PtySize,
   RunningCommand,
-} from '../../core/commands.ts';
-import { abortedError, SubletError } from '../../core/errors.ts';
-import type { CommandId } from '../../core/ids.ts';
-import { outputLostError } from '../../provider/posix/background-command.ts';
+} from '../../../core/commands.ts';
+import { abortedError, SubletError } from '../../../core/errors.ts';
+import type { CommandId } from '../../../core/ids.ts';
+import { outputLostError } from '../background-command.ts';
 import { closeStdinScript, factsScript, killScript, readScript, writeStdinScript } from './background-scripts.ts';
 import {
   type CommandFacts,
@@ -22,18 +22,24 @@ import {
   toInfo,
   toSegment,
 } from './command-facts.ts';
-import type { FrozenCommand } from './frozen-command.ts';
 import { encodeForPrintf } from './printf-encoding.ts';
-import type { Terminal } from './terminal.ts';
+import type { InsideTerminal } from './inside-terminal.ts';
 
-export interface ContainerCommandOptions {
+/** A command of a paused sandbox, known without running anything in it. */
+export interface FrozenCommand {
+  readonly facts: CommandFacts;
+  read(stream: OutputStream, cursor: number, maxBytes: number, now: number): Segment;
+}
+
+export interface InsideCommandOptions {
   readonly meta: CommandMeta;
   readonly clock: Clock;
   /** In the process that started it. */
-  readonly terminal: Terminal | undefined;
+  readonly terminal: InsideTerminal | undefined;
   run(script: string): Promise<CommandResult>;
   read(script: string): Promise<Buffer>;
-  readFrozen(id: CommandId): Promise<FrozenCommand>;
+  /** Where files can be read while nothing runs. */
+  readonly readFrozen?: ((id: CommandId) => Promise<FrozenCommand>) | undefined;
 }
 
 type KillSignal = NonNullable<Parameters<RunningCommand['kill']>[0]>;
@@ -46,11 +52,11 @@ const FIRST_LOOK_MS = 10;
 const MAX_LOOK_MS = 250;
 const INPUT_CLOSED = 3;
 
-export class ContainerCommand implements RunningCommand {
+export class InsideCommand implements RunningCommand {
   readonly id: CommandId;
-  readonly #options: ContainerCommandOptions;
+  readonly #options: InsideCommandOptions;
 
-  constructor(options: ContainerCommandOptions) {
+  constructor(options: InsideCommandOptions) {
     this.id = options.meta.id;
     this.#options = options;
   }
@@ -171,11 +177,12 @@ export class ContainerCommand implements RunningCommand {
     );
   }
 
-  /** In a paused container no script runs; the engine reads its files all the same. */
+  /** In a paused sandbox no script runs; a provider that reads its files all the same still knows. */
   async #orFrozen<T>(ask: () => Promise<T>, askFrozen: (frozen: FrozenCommand) => T): Promise<T> {
     return ask().catch(async (error: unknown) => {
-      if (!SubletError.is(error, 'STATE_CONFLICT')) throw error;
-      return askFrozen(await this.#options.readFrozen(this.id));
+      const { readFrozen } = this.#options;
+      if (readFrozen === undefined || !SubletError.is(error, 'STATE_CONFLICT')) throw error;
+      return askFrozen(await readFrozen(this.id));
     });
   }
 

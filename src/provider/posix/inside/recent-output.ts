@@ -1,5 +1,5 @@
 /** The newest part of a stream in bounded memory, read from byte cursors by as many as like. */
-import { abortedError } from '../../core/errors.ts';
+import { abortedError } from '../../../core/errors.ts';
 
 const KEPT_BYTES = 4 * 1024 * 1024;
 const READ_BYTES = 1024 * 1024;
