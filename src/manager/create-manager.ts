@@ -19,6 +19,7 @@ import type { Command, CommandResult } from '../core/commands.ts';
 import type { EventFilter, SubletEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { flushActivity } from './activity.ts';
+import { extendDeadMen } from './extend-dead-men.ts';
 import { closeManager } from './close-manager.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import { Engine, describe } from './engine.ts';
@@ -160,6 +161,8 @@ class InProcessManager implements Manager {
   async #flush(): Promise<void> {
     this.#sessions.forgetGone();
     await this.#logged('activity not written', () => flushActivity(this.#engine));
+    // Not waited for: a provider that hangs must not keep activity from being written.
+    this.#engine.inBackground('deadlines not moved on', extendDeadMen(this.#engine));
   }
 
   async #sweepAndPrune(): Promise<void> {

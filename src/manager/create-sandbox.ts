@@ -77,6 +77,7 @@ async function markRunning(
     from: ['creating'],
     patch: {
       providerId: handle.ref.providerId,
+      deadManAt: handle.deadManAt,
       lastActiveAt: now,
       dueAt: dueAt({ ...intent, state: 'running', lastActiveAt: now }),
     },

@@ -13,6 +13,10 @@ export class LiveSandbox {
   /** What the handle was made with; a caller who brings other variables gets them per command. */
   readonly env: Readonly<Record<string, string>>;
   network: NetworkFact;
+  /** When its provider ends it by itself, and when this process last spoke of that. */
+  deadManAt: number | undefined;
+  deadManToldAt: number | undefined;
+  isExtending = false;
   lastHealthyAt: number | undefined;
   /** Set when a use hinted that the sandbox is gone: the next acquire asks, whatever the policy says. */
   isDoubted = false;
@@ -34,6 +38,7 @@ export class LiveSandbox {
     this.handle = handle;
     this.env = env;
     this.network = handle.network;
+    this.deadManAt = handle.deadManAt;
     this.#lastActiveAt = now;
     this.#writtenAt = record.lastActiveAt;
   }

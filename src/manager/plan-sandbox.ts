@@ -1,8 +1,8 @@
 /** What a sandbox will be, worked out before anything is asked of a provider: the intent row and the spec it announces. */
 import { createHash } from 'node:crypto';
+import { deadManMs } from '../core/dead-man.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { providerName } from '../core/ids.ts';
-import type { LifecyclePolicy } from '../core/policy.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { Labels, ResolvedSandbox } from '../core/spec.ts';
 import { LABEL } from '../core/spec.ts';
@@ -30,9 +30,6 @@ export interface SandboxPlan {
 
 /** After a create's own time-out its maker has this long to undo it before another may take over. */
 export const TAKEOVER_GRACE_MS = 10_000;
-
-// Longer than ours, so that the provider acts only when nobody is left to do it.
-const DEAD_MAN_MARGIN_MS = 5 * 60_000;
 
 export function planSandbox(input: PlanInput): SandboxPlan {
   const { wanted, sessionKey } = input;
@@ -92,9 +89,4 @@ function toStoredSpec(wanted: ResolvedSandbox): StoredSpec {
     ...(wanted.mounts.length === 0 ? {} : { mounts: wanted.mounts }),
     ...(wanted.contextId === undefined ? {} : { contextId: wanted.contextId }),
   };
-}
-
-function deadManMs(policy: LifecyclePolicy): number | undefined {
-  const minutes = policy.autoStopMinutes > 0 ? policy.autoStopMinutes : policy.autoDeleteMinutes;
-  return minutes > 0 ? minutes * 60_000 + DEAD_MAN_MARGIN_MS : undefined;
 }

@@ -5,7 +5,16 @@ import type { SandboxRecord } from '../store/records.ts';
 import { withDeadline } from './deadline.ts';
 import type { Engine } from './engine.ts';
 
-export type ProviderVerb = 'attach' | 'destroy' | 'pause' | 'resume' | 'stop' | 'start' | 'setNetwork' | 'metrics';
+export type ProviderVerb =
+  | 'attach'
+  | 'destroy'
+  | 'pause'
+  | 'resume'
+  | 'stop'
+  | 'start'
+  | 'extend'
+  | 'setNetwork'
+  | 'metrics';
 
 /** PROVIDER_UNAVAILABLE when it does not answer in time or fails in words of its own. */
 export async function callProvider<T>(

@@ -43,6 +43,8 @@ export interface SandboxHandle {
   /** What the provider says its network is now. */
   readonly network: NetworkFact;
   readonly workdir: string;
+  /** When the provider ends or pauses it by itself; absent when it does not, or does not say. */
+  readonly deadManAt?: number | undefined;
   readonly commands: Commands;
   readonly files: Files;
   /** Lets go of connections and helper processes of this process; the sandbox stays. Twice is harmless. */
@@ -83,6 +85,11 @@ export interface SandboxProvider {
   /** With 'stop'. Disk is kept, processes are gone. */
   stop?(ref: SandboxRef, signal: AbortSignal): Promise<void>;
   start?(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<void>;
+  /**
+   * With 'extend'. Its provider acts by itself this long from now and not before; returns that instant, which may be
+   * earlier than asked for where the account allows no more. SANDBOX_NOT_FOUND when it is gone.
+   */
+  extend?(ref: SandboxRef, ms: number, signal: AbortSignal): Promise<number>;
   /** With 'network-live'. Tightens without losing processes; open connections die. */
   setNetwork?(ref: SandboxRef, level: NetworkLevel, signal: AbortSignal): Promise<void>;
   /** With 'snapshot'. What is on its disk, volumes and mounts left out, as an image that `create` takes. It stays until it is removed at the provider. */

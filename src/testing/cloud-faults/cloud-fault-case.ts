@@ -12,17 +12,17 @@ export interface CloudSubject {
   /** Whether a request is part of that operation. */
   readonly matches: Readonly<Record<CloudOperation, (request: FaultRequest) => boolean>>;
   /** A refusal as the service words it. */
-  refusal(status: number, operation: CloudOperation): Answer;
+  readonly refusal: (status: number, operation: CloudOperation) => Answer;
   /** Every way in which the service says that a sandbox is gone. `operation` is where it says so. */
   readonly gone: readonly { readonly name: string; readonly operation: CloudOperation; readonly answer: Answer }[];
   /** An adapter with a key that the service does not know. */
-  withWrongKey(): Promise<SandboxProvider>;
+  readonly withWrongKey: () => Promise<SandboxProvider>;
   /** How many sandboxes the service has, ours and others'. */
-  count(): number | Promise<number>;
+  readonly count: () => number | Promise<number>;
   /** A sandbox of the same account that is not ours. Returns whether it is still there and runs. */
-  makeForeign(): Promise<() => Promise<boolean>>;
+  readonly makeForeign: () => Promise<() => Promise<boolean>>;
   /** How many sandboxes the service gives in one page. */
-  setPageSize(size: number): void;
+  readonly setPageSize: (size: number) => void;
   /** From now on the service begins deletions without finishing them, or no longer. Absent: it has no such state. */
   readonly stickDeleting?: ((isStuck: boolean) => void) | undefined;
   readonly defaults?: Partial<SandboxSpec> | undefined;

@@ -11,7 +11,7 @@ export const refusalCases: readonly CloudFaultCase[] = [
       const { ref } = await create();
       const armed = faults.arm(matches.destroy, { kind: 'answer', answer: refusal(409, 'destroy') });
       const error = await provider.destroy(ref, signal).catch((cause: unknown) => cause);
-      if (error !== undefined) assert.ok(SubletError.is(error, 'STATE_CONFLICT'), String(error));
+      if (error instanceof Error) await assertRejects(Promise.reject(error), 'STATE_CONFLICT');
       armed.release();
       await provider.destroy(ref, signal);
       assert.equal(await provider.attach(ref, signal), undefined);

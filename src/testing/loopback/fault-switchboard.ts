@@ -122,7 +122,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, answer: Answ
 
 /** The answer goes nowhere, and its end is the end of the connection. */
 function mute(response: ServerResponse): ServerResponse {
-  response.writeHead = (() => response) as ServerResponse['writeHead'];
+  response.writeHead = () => response;
   response.flushHeaders = () => undefined;
   response.write = (() => true) as ServerResponse['write'];
   response.end = (() => {

@@ -66,6 +66,21 @@ export const stateCases: readonly ProviderCase[] = [
     },
   },
   {
+    name: 'its own deadline is told and moved on',
+    needs: ['extend'],
+    async run({ create, provider, signal }) {
+      const sandbox = await create({ deadManMs: 10 * 60_000 });
+      const first = (await provider.attach(sandbox.ref, signal))?.deadManAt;
+      assert.ok(first !== undefined && first > Date.now() + 60_000 && first < Date.now() + 11 * 60_000, `${first}`);
+      const later = await provider.extend?.(sandbox.ref, 20 * 60_000, signal);
+      assert.ok(later !== undefined && later > first, `${later}`);
+      const seen = (await provider.attach(sandbox.ref, signal))?.deadManAt ?? 0;
+      assert.ok(Math.abs(seen - later) < 5_000, `${seen} instead of ${later}`);
+      await provider.destroy(sandbox.ref, signal);
+      await assertRejects(provider.extend?.(sandbox.ref, 60_000, signal) ?? Promise.resolve(), 'SANDBOX_NOT_FOUND');
+    },
+  },
+  {
     name: 'network "none" is what the provider says it is, to everyone',
     needs: ['network-none'],
     async run({ create, signal, second }) {
