@@ -29,7 +29,7 @@ export class ArchiveFiles implements Files {
 
   async read(path: string, options: FileOptions = {}): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of this.readStream(path, options)) chunks.push(Uint8Array.from(chunk));
+    for await (const chunk of this.readStream(path, options)) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
 

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { PtySize } from '../../core/commands.ts';
 import type { EngineClient } from './engine-client.ts';
+import type { Download } from './engine-download.ts';
 import type {
   ContainerBody,
   ContainerDetails,
@@ -98,9 +99,9 @@ export class DockerApi {
   }
 
   /** A tar stream of the path; a directory with all that is in it. */
-  getArchive(id: string, path: string, signal?: AbortSignal): Promise<IncomingMessage> {
+  getArchive(id: string, path: string, signal?: AbortSignal): Promise<Download> {
     const what = `read ${path} in the container ${id}`;
-    return this.client.stream({ method: 'GET', path: archive(id, path), what, signal });
+    return this.client.download({ path: archive(id, path), what, signal });
   }
 
   /** The engine's facts about a path, as it encodes them. */

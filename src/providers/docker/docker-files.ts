@@ -2,7 +2,6 @@
  * Files of one container that has a shell. What is small travels in the script that writes it, what is large and of known
  * size as an archive, which the engine unpacks several times faster than a command reads its input; everything else is the shell's.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Commands } from '../../core/commands.ts';
 import { SubletError, toSubletError } from '../../core/errors.ts';
 import type { FileContent, FileInfo, FileOptions, Files } from '../../core/files.ts';
@@ -14,6 +13,7 @@ import { ArchiveFiles } from './archive-files.ts';
 import type { ContainerFacts } from './container-label.ts';
 import type { DockerApi } from './docker-api.ts';
 import type { ContainerDetails } from './docker-types.ts';
+import type { Download } from './engine-download.ts';
 import { encodeForPrintf } from '../../provider/posix/inside/printf-encoding.ts';
 import { tarFile } from './tar-file.ts';
 
@@ -111,7 +111,7 @@ class DockerFiles implements Files {
     const chunks: Uint8Array[] = [];
     const keep = (chunk: Uint8Array): void => void chunks.push(chunk);
     const small = await this.#script(READ_SMALL, path, options.signal, keep);
-    if (small === undefined) for await (const chunk of this.readStream(path, options)) keep(Uint8Array.from(chunk));
+    if (small === undefined) for await (const chunk of this.readStream(path, options)) keep(chunk);
     return Buffer.concat(chunks);
   }
 
@@ -194,7 +194,7 @@ class DockerFiles implements Files {
   }
 
   /** undefined when it is the shell's to read. */
-  async #readArchive(path: string, signal: AbortSignal | undefined): Promise<IncomingMessage | undefined> {
+  async #readArchive(path: string, signal: AbortSignal | undefined): Promise<Download | undefined> {
     const { api, details } = this.#options;
     const place = await this.#placeOnDisk(PREPARE_READ, path, signal);
     if (place === undefined) return undefined;

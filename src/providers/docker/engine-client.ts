@@ -16,6 +16,7 @@ import { text } from 'node:stream/consumers';
 import type { Clock } from '../../core/clock.ts';
 import { abortedError, type SubletError } from '../../core/errors.ts';
 import { answerError, connectionError, silentError } from './docker-errors.ts';
+import { type Download, EngineDownload } from './engine-download.ts';
 import { describeEndpoint, type EngineEndpoint } from './engine-endpoint.ts';
 import { readTlsFiles } from './tls-files.ts';
 
@@ -83,6 +84,29 @@ export class EngineClient {
   /** The answer as it comes; the caller reads it to its end or destroys it. */
   stream(request: EngineRequest): Promise<IncomingMessage> {
     return this.#send(request);
+  }
+
+  /** A large answer, likewise. Over TLS Node reads it. */
+  async download(request: Omit<EngineRequest, 'method' | 'body' | 'headers'>): Promise<Download> {
+    const { what, path, signal, patienceMs = PATIENCE_MS } = request;
+    const { endpoint } = this;
+    const whole = { ...request, method: 'GET' } as const;
+    if (endpoint.kind === 'tcp' && endpoint.tls !== undefined) return this.#send(whole);
+    const download = new EngineDownload({
+      connection: endpoint.kind === 'unix' ? { path: endpoint.path } : { host: endpoint.host, port: endpoint.port },
+      path: `/${this.#version}${path}`,
+      clock: this.#clock,
+      patienceMs,
+      signal,
+      silent: () => silentError(what, this.address, patienceMs),
+      failure: (cause) => this.#failure(cause, signal),
+    });
+    const status = await download.status();
+    if (download.isPlain && status < 400) return download;
+    const said = download.isPlain ? messageOf(await text(download).catch(() => '')) : undefined;
+    download.destroy();
+    if (said === undefined) return this.#send(whole);
+    throw answerError(what, status, said);
   }
 
   /** Sends `source` as the body, at the engine's pace, and waits for the answer. */
