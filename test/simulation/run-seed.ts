@@ -73,7 +73,8 @@ class History {
 
   #leave(process: SimulatedProcess): void {
     const { manager } = this.#running.find((running) => running.process === process) ?? {};
-    void manager?.close().then(() => process.exit());
+    // As a signal is received: one that stands still leaves when it goes on.
+    process.receive(0, () => void manager?.close().then(() => process.exit()));
   }
 
   #restart(ended: SimulatedProcess): void {

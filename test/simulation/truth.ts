@@ -27,7 +27,10 @@ const ALL_DESTROYED = 'all sessions destroyed';
 export class Truth implements Law {
   readonly #simulation: Simulation;
   readonly #owners = new Map<OwnerId, SimulatedProcess>();
+  /** Those that took themselves off the record: they have put away what they had, and only end. */
+  readonly #left = new Set<SimulatedProcess>();
   readonly #madeAt = new Map<SandboxId, number>();
+  readonly #holders = new Map<SandboxId, Set<SimulatedProcess>>();
   readonly #makers = new Map<SandboxId, SimulatedProcess>();
   readonly #licensed = new Set<SandboxId>();
   readonly #toldGone = new Set<string>();
@@ -36,11 +39,14 @@ export class Truth implements Law {
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
     simulation.owners.watch((id, _before, after) => {
-      if (after !== undefined && simulation.actor !== undefined) this.#owners.set(id, simulation.actor);
+      const { actor } = simulation;
+      if (after !== undefined && actor !== undefined) this.#owners.set(id, actor);
+      else if (after === undefined && actor !== undefined && actor === this.#owners.get(id)) this.#left.add(actor);
     });
   }
 
   rowChanged({ before, after, by }: RowChange): void {
+    if (after !== undefined && after.ownerId !== before?.ownerId) this.#noteHolder(after);
     if (before !== undefined || after === undefined) return;
     this.#madeAt.set(after.id, this.#simulation.timeline.now);
     if (by !== undefined) this.#makers.set(after.id, by);
@@ -65,9 +71,14 @@ export class Truth implements Law {
     return ephemeral && maker?.isRunning === true ? maker : this.processOf(ownerId);
   }
 
+  /** All who ever had it and may still use it. */
+  everHeldBy({ id }: SandboxRecord): readonly SimulatedProcess[] {
+    return [...(this.#holders.get(id) ?? [])];
+  }
+
   /** True when `observer` has no excuse for taking the owner of the sandbox for dead. */
   countsAsAlive(owner: SimulatedProcess, observer: SimulatedProcess, { id }: SandboxRecord): boolean {
-    if (!owner.isRunning) return false;
+    if (!owner.isRunning || this.#left.has(owner)) return false;
     // Another host may have given it up, and its record with it.
     const silentMs = owner.longestFreezeSince((this.#madeAt.get(id) ?? 0) - HEARTBEAT_SLACK_MS);
     return silentMs < SILENCE_LIMIT_MS - HEARTBEAT_SLACK_MS || (owner.host === observer.host && owner.isFrozen);
@@ -115,6 +126,12 @@ export class Truth implements Law {
   isTooOpen({ name, network }: SandboxRecord): boolean {
     const box = this.#simulation.cloud.find(name);
     return box === undefined || !isAtLeastAsTight(box.spec.network, network);
+  }
+
+  #noteHolder({ id, ownerId }: SandboxRecord): void {
+    const holder = this.processOf(ownerId);
+    const holders = this.#holders.get(id) ?? new Set();
+    this.#holders.set(id, holder === undefined ? holders : holders.add(holder));
   }
 
   recordOf(box: FaultyBox): SandboxRecord | undefined {

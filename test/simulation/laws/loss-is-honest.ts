@@ -9,6 +9,7 @@ import type { Simulation } from '../simulation.ts';
 export class LossIsHonest implements Law {
   readonly #simulation: Simulation;
   readonly #given = new Set<SandboxId>();
+  readonly #replaced = new Set<SandboxId>();
   /** Keys whose users had a sandbox that was replaced, and of whom none has been told. */
   readonly #untold = new Set<SessionKey>();
 
@@ -19,6 +20,7 @@ export class LossIsHonest implements Law {
   sessionChanged({ key, before, after, by }: SessionChange): void {
     if (before === undefined || after?.sandboxId === before.sandboxId) return;
     const old = this.#simulation.sandboxes.get(before.sandboxId);
+    this.#replaced.add(before.sandboxId);
     if (this.#given.has(before.sandboxId)) this.#untold.add(key);
     const next = this.#simulation.sandboxes.get(after?.sandboxId ?? '');
     // Who tightens a network is given another sandbox and told so; who found the loss is refused at the same time.
@@ -32,7 +34,8 @@ export class LossIsHonest implements Law {
     this.#given.add(sandboxId);
     const isTold = notices.some(({ type }) => type === 'replaced');
     if (isTold) this.#untold.delete(key);
-    else if (created && this.#untold.has(key))
+    // Who stood still between making it and hearing so has the old one in hand: its first use says that it is gone.
+    else if (created && this.#untold.has(key) && !this.#replaced.has(sandboxId))
       this.#violate(`${to.name} is given the new ${sandboxId} for ${key} and not told that the old one is gone`);
   }
 
