@@ -23,7 +23,7 @@ export interface AbandonedFacts {
   readonly canPause: boolean;
   readonly canStop: boolean;
   /** Who uses it besides its owner, as far as is known. */
-  readonly user?: 'this process' | 'the holder of its lease' | undefined;
+  readonly user?: 'this process' | 'the holder of its lease' | 'a process that had it before' | undefined;
 }
 
 /** What is in a sandbox's row, by the fate of its owner alone. */

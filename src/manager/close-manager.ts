@@ -1,14 +1,15 @@
 /** Leaving: everything this process holds follows its policy's `onExit`, within a deadline. */
-import type { OwnerId, SandboxId } from '../core/ids.ts';
+import type { SandboxId } from '../core/ids.ts';
 import type { ExitAction } from '../core/policy.ts';
 import type { Capability } from '../provider/capabilities.ts';
-import type { OwnerRecord, SandboxRecord } from '../store/records.ts';
+import type { SandboxRecord } from '../store/records.ts';
 import { flushActivity } from './activity.ts';
 import { contain } from './contain.ts';
 import { settlesWithin } from './deadline.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
+import { giveTo, livingHeir, livingOwner } from './heirs.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import { isReplaced } from './settle-sandbox.ts';
 
@@ -77,9 +78,11 @@ async function leaveOne(engine: Engine, record: SandboxRecord): Promise<boolean>
   const live = engine.lives.get(record.id);
   // Whoever has the exclusive use of it, or had it before us.
   const lease = await engine.leaseWatch.standing(record, engine.now());
-  const heir = await heirOf(engine, lease?.ownerId ?? (live?.isKept === true ? undefined : live?.takenFrom));
+  const isKept = live?.isKept === true;
+  const holder = lease && (await livingOwner(engine, lease.ownerId));
+  const heir = holder ?? (isKept ? undefined : await livingHeir(engine, record));
   if (heir !== undefined) return giveTo(engine, record, heir);
-  return live?.isKept === true || exit(engine, record);
+  return isKept || exit(engine, record);
 }
 
 async function exit(engine: Engine, record: SandboxRecord): Promise<boolean> {
@@ -100,24 +103,6 @@ async function exit(engine: Engine, record: SandboxRecord): Promise<boolean> {
         );
       return true;
   }
-}
-
-/** undefined when that process has left or died: then this is the last one, and its exit counts. */
-async function heirOf(engine: Engine, ownerId: OwnerId | undefined): Promise<OwnerRecord | undefined> {
-  if (ownerId === undefined || ownerId === engine.ownerId) return undefined;
-  const owner = await engine.ports.store.getOwner(ownerId);
-  return owner === undefined || (await engine.owners.judge(ownerId)) === 'dead' ? undefined : owner;
-}
-
-/** False when the row has changed, or when the heir left while it was being given to it. */
-async function giveTo(engine: Engine, record: SandboxRecord, heir: OwnerRecord): Promise<boolean> {
-  const { store } = engine.ports;
-  const { id: ownerId, hostId, hostName } = heir;
-  const given = await store.patchSandbox(record.id, { ownerId, hostId, hostName }, record.version);
-  if (given === undefined) return false;
-  if ((await store.getOwner(ownerId)) !== undefined) return true;
-  await store.patchSandbox(record.id, engine.ownership, given.version);
-  return false;
 }
 
 /** False when it failed, which is logged. */

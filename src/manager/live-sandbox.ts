@@ -1,6 +1,6 @@
 /** A sandbox this process has a handle on: its provider handle, and what is known of its activity, health and network. */
 import type { NetworkFact } from '../core/network.ts';
-import type { OwnerId, SandboxId } from '../core/ids.ts';
+import type { SandboxId } from '../core/ids.ts';
 import { dueAt } from '../core/expiry.ts';
 import type { SandboxHandle } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
@@ -24,8 +24,6 @@ export class LiveSandbox {
   isResting = false;
   /** Someone asked for it to run: it is not put away when this process leaves. */
   isKept = false;
-  /** The process that had it in its hands when this one picked it up: it gets it back if it is still there. */
-  takenFrom: OwnerId | undefined;
   #lastActiveAt: number;
   #writtenAt: number;
   #uses = 0;

@@ -108,6 +108,68 @@ describe('a process that leaves', () => {
   });
 });
 
+describe('a sandbox that several processes use', () => {
+  it.each(['pause', 'destroy'] as const)(
+    'is left to those that live when its owner is killed, with onExit %s',
+    async (onExit) => {
+      const stage = new Stage();
+      const [first, last, judge] = [await stage.process(), await stage.process(), await stage.process()];
+      const session = await first.manager.session({ ...KEY, policy: { onExit } });
+      const working = session.commands.run('sleep 30');
+      await last.manager.session(KEY);
+      last.kill();
+      const { verdicts } = await judge.manager.reap();
+      expect(verdicts).toMatchObject([
+        { action: 'adopt', reason: 'its owner died, and a process that had it before uses it' },
+      ]);
+      expect(await stage.row(session.sandboxId)).toMatchObject({ state: 'running', heirs: [] });
+      expect(await stage.passing(working)).toMatchObject({ exitCode: 0 });
+    },
+  );
+
+  it('follows the last of them that leaves', async () => {
+    const stage = new Stage();
+    const processes = [await stage.process(), await stage.process(), await stage.process()];
+    let sandboxId = '';
+    for (const { manager } of processes) ({ sandboxId } = await manager.session(KEY));
+    const states: string[] = [];
+    for (const index of [1, 2, 0]) {
+      await stage.passing(processes[index]!.manager.close());
+      states.push((await stage.row(sandboxId)).state);
+    }
+    expect(states).toEqual(['running', 'running', 'paused']);
+  });
+
+  it('is seen to when all of them are dead', async () => {
+    const stage = new Stage();
+    const [first, last, judge] = [await stage.process(), await stage.process(), await stage.process()];
+    const { sandboxId } = await first.manager.session({ ...KEY, policy: { onExit: 'destroy' } });
+    await last.manager.session(KEY);
+    first.kill();
+    last.kill();
+    await judge.manager.reap();
+    expect((await stage.row(sandboxId)).state).toBe('destroyed');
+  });
+
+  it('is seen to when the one that it is given to leaves meanwhile', async () => {
+    const stage = new Stage();
+    const [first, last] = [await stage.process(), await stage.process()];
+    const { sandboxId } = await first.manager.session(KEY);
+    await last.manager.session(KEY);
+    last.kill();
+    const judge = await stage.process(
+      onceBefore('patchSandbox', async ({ heirs }: { readonly heirs?: unknown }) => {
+        if (heirs === undefined) return false;
+        await stage.passing(first.manager.close());
+        return true;
+      }),
+    );
+    await judge.manager.reap();
+    await judge.manager.reap();
+    expect((await stage.row(sandboxId)).state).toBe('paused');
+  });
+});
+
 describe('a session whose sandbox was lost', () => {
   it('tells so also when the first to replace it died over it', async () => {
     const stage = new Stage();

@@ -91,7 +91,6 @@ async function attachAfresh(engine: Engine, record: SandboxRecord, options: Read
     return { status: 'changed' };
   }
   const live = new LiveSandbox(owned, handle, env, engine.now());
-  if (record.state === 'running' && live.record.ownerId !== record.ownerId) live.takenFrom = record.ownerId;
   live.network = network;
   engine.lives.set(live.id, live);
   const restarted = found.state === 'stopped' && record.state !== 'stopped';

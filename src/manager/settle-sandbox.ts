@@ -7,6 +7,7 @@ import type { OwnerRecord, SandboxRecord } from '../store/records.ts';
 import { destroySandbox, takeOverDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
+import { giveTo, livingHeir, livingOwner } from './heirs.ts';
 import { isProviderDown } from './lanes.ts';
 import { pauseSandbox, restAsFound, stopSandbox } from './move-sandbox.ts';
 import { callProvider, isElsewhere } from './provider-call.ts';
@@ -45,14 +46,13 @@ export async function judgeSandbox(engine: Engine, record: SandboxRecord, owner:
 // Several processes may use a session's sandbox, and the last to pick it up owns it.
 async function userOf(engine: Engine, record: SandboxRecord): Promise<AbandonedFacts['user']> {
   if (engine.lives.has(record.id)) return 'this process';
-  return (await livingHolder(engine, record)) === undefined ? undefined : 'the holder of its lease';
+  if ((await livingHolder(engine, record)) !== undefined) return 'the holder of its lease';
+  return (await livingHeir(engine, record)) === undefined ? undefined : 'a process that had it before';
 }
 
 async function livingHolder(engine: Engine, record: SandboxRecord): Promise<OwnerRecord | undefined> {
   const lease = await engine.leaseWatch.standing(record, engine.now());
-  if (lease === undefined) return undefined;
-  const holder = await engine.owners.judge(lease.ownerId);
-  return holder === 'alive' || holder === 'unknown' ? engine.ports.store.getOwner(lease.ownerId) : undefined;
+  return lease && livingOwner(engine, lease.ownerId);
 }
 
 /** True when the key is bound to another sandbox. */
@@ -87,12 +87,9 @@ async function carryOut(engine: Engine, record: SandboxRecord, { action, reason 
     case 'watch':
     case 'mark-lost':
       return;
-    case 'adopt': {
-      const holder = engine.lives.has(record.id) ? undefined : await livingHolder(engine, record);
-      const { id: ownerId, hostId, hostName } = { id: engine.ownerId, ...engine.ports.identity, ...holder };
-      await engine.ports.store.patchSandbox(record.id, { ownerId, hostId, hostName }, record.version);
+    case 'adopt':
+      await adopt(engine, record);
       return;
-    }
     case 'destroy':
       await (record.state === 'destroying'
         ? takeOverDestroying(engine, record)
@@ -102,6 +99,17 @@ async function carryOut(engine: Engine, record: SandboxRecord, { action, reason 
     case 'stop':
       await putToRest(engine, record, action, reason);
   }
+}
+
+/** It follows whoever uses it from now on. One that has left by now is none: the next pass judges anew. */
+async function adopt(engine: Engine, record: SandboxRecord): Promise<void> {
+  if (engine.lives.has(record.id)) {
+    const heirs = record.heirs.filter((id) => id !== engine.ownerId);
+    await engine.ports.store.patchSandbox(record.id, { ...engine.ownership, heirs }, record.version);
+    return;
+  }
+  const heir = (await livingHolder(engine, record)) ?? (await livingHeir(engine, record));
+  if (heir !== undefined) await giveTo(engine, record, heir);
 }
 
 /** Goes by what the provider says: after a reboot, what the row says is running may have no processes left. */

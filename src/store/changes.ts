@@ -1,6 +1,6 @@
 /** What each change means, as pure functions of rows. Stores differ in how they lock and write, never in this. */
 import type { NewEvent } from '../core/events.ts';
-import type { SandboxId } from '../core/ids.ts';
+import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import { tighter } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
@@ -13,6 +13,9 @@ import type { Activity, Move, NewSandbox, NewSession, SandboxPatch, TakenSnapsho
 /** In other states `dueAt` is when others may take over, which activity must not move. */
 const RESTING_STATES: readonly SandboxState[] = ['running', 'paused', 'stopped'];
 
+/** Who leaves takes itself off the list; this bounds what those leave on it who die. */
+const MOST_HEIRS = 16;
+
 /** The intent: a row in `creating`. */
 export function newSandbox(sandbox: NewSandbox): SandboxRecord {
   return {
@@ -23,6 +26,7 @@ export function newSandbox(sandbox: NewSandbox): SandboxRecord {
     lastActiveAt: sandbox.createdAt,
     lease: undefined,
     fence: 0,
+    heirs: [],
     version: 1,
   };
 }
@@ -209,9 +213,19 @@ function patched(sandbox: SandboxRecord, patch: SandboxPatch): SandboxRecord {
   return {
     ...sandbox,
     ...patch,
+    heirs: patch.heirs ?? heirsAfter(sandbox, patch.ownerId),
     network: tighter(sandbox.network, patch.network ?? sandbox.network),
     version: sandbox.version + 1,
   };
+}
+
+// What is half-made, going or made for one purpose has one owner and nobody who would miss it.
+function heirsAfter(
+  { heirs, ownerId, ephemeral, state }: SandboxRecord,
+  next: OwnerId | undefined,
+): readonly OwnerId[] {
+  if (next === undefined || next === ownerId || ephemeral || !RESTING_STATES.includes(state)) return heirs;
+  return [...heirs.filter((heir) => heir !== next), ownerId].slice(-MOST_HEIRS);
 }
 
 function aboutSandbox(sandbox: SandboxRecord): Pick<NewEvent, 'sandboxId' | 'sessionKey' | 'ownerId'> {

@@ -51,6 +51,8 @@ export interface SandboxRecord {
   readonly state: SandboxState;
   readonly ephemeral: boolean;
   readonly ownerId: OwnerId;
+  /** Those who had it before its owner, the last one last: who of them lives gets it when its owner is gone. */
+  readonly heirs: readonly OwnerId[];
   readonly hostId: string;
   readonly hostName: string;
   readonly sessionKey: SessionKey | undefined;

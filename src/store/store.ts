@@ -17,14 +17,14 @@ export const DEFAULT_LIMIT = 1000;
 
 export type NewSandbox = Omit<
   SandboxRecord,
-  'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt' | 'lease' | 'fence'
+  'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt' | 'lease' | 'fence' | 'heirs'
 >;
 export type NewSession = Omit<SessionRecord, 'version' | 'sandboxId' | 'snapshot'>;
 
 export type SandboxPatch = Partial<
   Pick<
     SandboxRecord,
-    'providerId' | 'network' | 'lastActiveAt' | 'dueAt' | 'deadManAt' | 'ownerId' | 'hostId' | 'hostName'
+    'providerId' | 'network' | 'lastActiveAt' | 'dueAt' | 'deadManAt' | 'ownerId' | 'heirs' | 'hostId' | 'hostName'
   >
 >;
 
@@ -121,7 +121,8 @@ export interface Store {
   moveSandbox(id: SandboxId, move: Move): Promise<SandboxRecord | undefined>;
   /**
    * Changes fields without a move; undefined if the row is gone or `version` differs. A field that is present and
-   * undefined is cleared. `network` only tightens: a weaker level leaves it as it is.
+   * undefined is cleared. `network` only tightens: a weaker level leaves it as it is. A session's sandbox that gets another
+   * owner has the one before among its heirs, unless the patch says who they are.
    */
   patchSandbox(id: SandboxId, patch: SandboxPatch, version?: number): Promise<SandboxRecord | undefined>;
   /**

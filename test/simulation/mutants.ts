@@ -114,6 +114,11 @@ export const MUTANTS: readonly Mutant[] = [
     'if (record.ownerId === engine.ownerId || record.ephemeral) return record;',
     'if (record.ownerId === engine.ownerId) return record;',
   ]),
+  mutant('who had it before its owner died is passed over', '3', [
+    'src/manager/heirs.ts',
+    'if (heir !== undefined) return heir;',
+    'if (heir !== undefined && heirs.length < 0) return heir;',
+  ]),
   mutant('all who wait for a key create', '1', [
     'src/manager/acquire-session.ts',
     'return claimed.won ? claimed.bound.sandbox : undefined;',

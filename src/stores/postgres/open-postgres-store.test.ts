@@ -74,6 +74,7 @@ describe.runIf(await requirement('postgres'))('opening a Postgres store', () => 
     expect(await database.query('select version from sublet.migrations order by 1')).toEqual([
       { version: 1 },
       { version: 2 },
+      { version: 3 },
     ]);
     for (const store of stores) await store.close();
   });

@@ -66,7 +66,7 @@ describe('openSqliteStore', () => {
     const error = await refusal(path);
     expect(error.code).toBe('STORE_TOO_NEW');
     expect(error.message).toContain('99');
-    expect(error.message).toMatch(/up to 3\b/);
+    expect(error.message).toMatch(/up to 4\b/);
     expect(error.hint).toMatch(/Upgrade Sublet/);
     expect(await readFile(path)).toEqual(before);
   });

@@ -7,9 +7,10 @@ import type { Connection } from './connection.ts';
 import { firstFloor } from './migrations/0001-first-floor.ts';
 import { nothingLeaks } from './migrations/0002-nothing-leaks.ts';
 import { snapshots } from './migrations/0003-snapshots.ts';
+import { heirs } from './migrations/0004-heirs.ts';
 import { corruptStore } from './sqlite-errors.ts';
 
-const MIGRATIONS: readonly Migration[] = [firstFloor, nothingLeaks, snapshots];
+const MIGRATIONS: readonly Migration[] = [firstFloor, nothingLeaks, snapshots, heirs];
 
 /** Written into the file's header: tells our store from another program's database. "Subl" in ASCII. */
 const APPLICATION_ID = 0x5375626c;

@@ -17,6 +17,7 @@ export const sandboxCases: readonly StoreContractCase[] = [
         stateAt: T0,
         lastActiveAt: T0,
         fence: 0,
+        heirs: [],
         version: sandbox.version,
       });
       assert.equal(sandbox.providerId, undefined);
@@ -122,11 +123,33 @@ export const sandboxCases: readonly StoreContractCase[] = [
         ...before,
         providerId: 'prov-1',
         ownerId: 'own_b',
+        heirs: [OWNER],
         hostId: 'host-b',
         version: after?.version,
       });
       assert.ok((after?.version ?? 0) > before.version);
       assertSame(await store.getSandbox(before.id), after);
+    },
+  },
+  {
+    name: 'remembers who had a sandbox before, the last one last and nobody twice',
+    async run({ store }) {
+      const { id } = await sandboxIn(store, 'running');
+      for (const ownerId of ['own_b', 'own_c', OWNER]) await store.patchSandbox(id, { ownerId });
+      assertSame((await store.getSandbox(id))?.heirs, ['own_b', 'own_c']);
+      await store.moveSandbox(id, moveTo('paused'));
+      await store.moveSandbox(id, { ...moveTo('running'), patch: { ownerId: 'own_d' } });
+      assertSame((await store.getSandbox(id))?.heirs, ['own_b', 'own_c', OWNER]);
+      await store.patchSandbox(id, { ownerId: 'own_c', heirs: ['own_b'] });
+      assertSame((await store.getSandbox(id))?.heirs, ['own_b']);
+    },
+  },
+  {
+    name: 'remembers nobody for what was made for one purpose',
+    async run({ store }) {
+      const { id } = await sandboxIn(store, 'running', { ephemeral: true });
+      await store.patchSandbox(id, { ownerId: 'own_b' });
+      assertSame((await store.getSandbox(id))?.heirs, []);
     },
   },
   {

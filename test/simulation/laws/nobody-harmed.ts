@@ -1,5 +1,6 @@
 /** What a living process has is left alone by all others, and so is what is not ours. */
 import type { SandboxState } from '../../../src/core/states.ts';
+import type { SandboxRecord } from '../../../src/store/records.ts';
 import type { FaultyBox } from '../../../src/testing/faulty-provider-world.ts';
 import type { Law, RowChange } from '../laws.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
@@ -10,6 +11,9 @@ const HELD: readonly SandboxState[] = ['creating', 'running', 'paused', 'stopped
 
 /** A user wants it off the network, and the provider does not do it. */
 const UNCUT = 'its network could not be cut';
+
+/** Not because a policy says that it is idle or old. */
+const OWNER_WENT = 'its owner';
 
 export class NobodyHarmed implements Law {
   readonly #simulation: Simulation;
@@ -26,8 +30,8 @@ export class NobodyHarmed implements Law {
     const truth = this.#truth;
     if (after.state === 'lost' && !truth.isSaidGone(before.name))
       this.#violate(`${by.name} takes ${before.id} for lost, and the provider told nobody that it is gone`);
-    const owner = truth.holderOf(before);
-    if (owner === undefined || owner === by || !truth.countsAsAlive(owner, by, before)) return;
+    const owner = this.#harmed(before, after.cause, by);
+    if (owner === undefined) return;
     if (
       truth.isMaker(by, before) ||
       truth.isLicensed(before, after.cause) ||
@@ -40,6 +44,14 @@ export class NobodyHarmed implements Law {
     this.#violate(
       `${by.name} moves ${before.id} from ${before.state} to ${after.state} (${after.cause}), but ${owner.name} has it and lives`,
     );
+  }
+
+  /** Who has it, lives, and does not do this itself. Of a session's also those that had it before, if it is done because its owner went. */
+  #harmed(row: SandboxRecord, cause: string, by: SimulatedProcess): SimulatedProcess | undefined {
+    const truth = this.#truth;
+    const owner = truth.holderOf(row);
+    const others = !row.ephemeral && cause.includes(OWNER_WENT) ? truth.everHeldBy(row) : [];
+    return [owner, ...others].find((one) => one !== undefined && one !== by && truth.countsAsAlive(one, by, row));
   }
 
   boxRemoving(box: FaultyBox, by: SimulatedProcess | undefined): void {

@@ -18,6 +18,7 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   state: 'state',
   ephemeral: 'ephemeral',
   ownerId: 'owner_id',
+  heirs: 'heirs',
   hostId: 'host_id',
   hostName: 'host_name',
   sessionKey: 'session_key',

@@ -1,5 +1,5 @@
 /** The `sandboxes` table. Each function is one statement, to be composed into a transaction. */
-import type { SandboxId } from '../../../core/ids.ts';
+import type { OwnerId, SandboxId } from '../../../core/ids.ts';
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { LifecyclePolicy } from '../../../core/policy.ts';
 import type { SandboxKind } from '../../../core/session-key.ts';
@@ -21,6 +21,7 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   state: 'state',
   ephemeral: 'ephemeral',
   ownerId: 'owner_id',
+  heirs: 'heirs',
   hostId: 'host_id',
   hostName: 'host_name',
   sessionKey: 'session_key',
@@ -41,6 +42,8 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
 const FIELDS = Object.keys(COLUMN_OF) as (keyof SandboxRecord)[];
 
 export const SANDBOX_COLUMNS: string = FIELDS.map((field) => `sandboxes.${COLUMN_OF[field]}`).join(', ');
+
+const NO_HEIRS: readonly OwnerId[] = Object.freeze([]);
 
 const SELECT = `select ${SANDBOX_COLUMNS} from sandboxes where id = ?`;
 
@@ -107,6 +110,7 @@ export function toSandbox(row: Row, offset: number = 0): SandboxRecord {
     state: text() as SandboxState,
     ephemeral: number() === 1,
     ownerId: text(),
+    heirs: toHeirs(text()),
     hostId: text(),
     hostName: text(),
     sessionKey: optional<string>(),
@@ -124,6 +128,11 @@ export function toSandbox(row: Row, offset: number = 0): SandboxRecord {
     fence: number(),
     version: number(),
   };
+}
+
+// Nearly every row has none: not worth parsing.
+function toHeirs(json: string): readonly OwnerId[] {
+  return json === '[]' ? NO_HEIRS : (JSON.parse(json) as readonly OwnerId[]);
 }
 
 function toLease(json: string | undefined): LeaseRecord | undefined {
