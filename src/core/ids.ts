@@ -8,6 +8,9 @@ export type OwnerId = Branded<'own'>;
 export type CommandId = Branded<'cmd'>;
 export type InstallationId = Branded<'ins'>;
 
+/** Whose a sandbox is that its owner left running on purpose. */
+export const NOBODY: OwnerId = '';
+
 interface IdByPrefix {
   readonly sbx: SandboxId;
   readonly own: OwnerId;

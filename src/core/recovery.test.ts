@@ -45,7 +45,8 @@ describe('judgeByOwner', () => {
   });
 
   it('leaves running what an owner that left in good order kept, and finishes what it began', () => {
-    expect(judgeByOwner({ ...SESSION, owner: 'none', policy: { onExit: 'destroy' } }).action).toBe('keep');
+    expect(judgeByOwner({ ...SESSION, owner: 'nobody', policy: { onExit: 'destroy' } }).action).toBe('keep');
+    expect(judgeByOwner({ ...SESSION, owner: 'none' }).action).toBe('pause');
     expect(judgeByOwner({ ...SESSION, owner: 'none', state: 'destroying' }).action).toBe('destroy');
     expect(judgeByOwner({ ...SESSION, owner: 'none', ephemeral: true }).action).toBe('destroy');
   });

@@ -3,8 +3,11 @@ import type { Liveness } from './liveness.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { SandboxState } from './states.ts';
 
-/** `none`: the owner's record is gone, because it left in good order or everything it had was seen to. */
-export type OwnerFact = 'self' | 'none' | Liveness;
+/**
+ * `none`: the owner's record is gone, because it left or was given up. What it still has then was handed to it too late, or could
+ * not be put away. `nobody`: who left kept it on purpose.
+ */
+export type OwnerFact = 'self' | 'none' | 'nobody' | Liveness;
 
 export type RecoveryAction = 'keep' | 'adopt' | 'destroy' | 'pause' | 'stop' | 'mark-lost' | 'watch';
 
@@ -47,11 +50,11 @@ export function judgeByOwner(facts: AbandonedFacts): Verdict {
   }
 }
 
-// Who left in good order has already done what its policy says; a sandbox that still runs then was kept on purpose.
 function judgeSession(facts: AbandonedFacts, who: string): Verdict {
-  if (facts.state !== 'running' || facts.owner === 'none') return keep(`${who}; the next use of its session adopts it`);
+  if (facts.state !== 'running') return keep(`${who}; the next use of its session adopts it`);
+  if (facts.owner === 'nobody') return keep('left running on purpose; the next use of its session adopts it');
   if (facts.user !== undefined) return { action: 'adopt', reason: `${who}, and ${facts.user} uses it` };
-  if (facts.isReplaced === true) return judgeReplaced(facts);
+  if (facts.isReplaced === true) return judgeReplaced(facts, who);
   const { onExit } = facts.policy;
   if (onExit === 'keep') return keep(`${who}, and onExit is keep`);
   if (onExit === 'destroy') return { action: 'destroy', reason: `${who}, and onExit is destroy` };
@@ -61,8 +64,8 @@ function judgeSession(facts: AbandonedFacts, who: string): Verdict {
 }
 
 // Nobody comes back for it, but it may hold files that were not carried over.
-function judgeReplaced(facts: AbandonedFacts): Verdict {
-  const reason = 'its owner died, and its session has another sandbox';
+function judgeReplaced(facts: AbandonedFacts, who: string): Verdict {
+  const reason = `${who}, and its session has another sandbox`;
   if (facts.canPause) return { action: 'pause', reason };
   return { action: facts.canStop ? 'stop' : 'destroy', reason };
 }

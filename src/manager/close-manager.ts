@@ -1,5 +1,6 @@
 /** Leaving: everything this process holds follows its policy's `onExit`, within a deadline. */
 import type { SandboxId } from '../core/ids.ts';
+import { NOBODY } from '../core/ids.ts';
 import type { ExitAction } from '../core/policy.ts';
 import type { Capability } from '../provider/capabilities.ts';
 import type { SandboxRecord } from '../store/records.ts';
@@ -82,7 +83,7 @@ async function leaveOne(engine: Engine, record: SandboxRecord): Promise<boolean>
   const holder = lease && (await livingOwner(engine, lease.ownerId));
   const heir = holder ?? (isKept ? undefined : await livingHeir(engine, record));
   if (heir !== undefined) return giveTo(engine, record, heir);
-  return isKept || exit(engine, record);
+  return isKept ? keepRunning(engine, record) : exit(engine, record);
 }
 
 async function exit(engine: Engine, record: SandboxRecord): Promise<boolean> {
@@ -101,8 +102,13 @@ async function exit(engine: Engine, record: SandboxRecord): Promise<boolean> {
           { sandboxId: record.id, provider: record.provider },
           'sandbox kept running: its provider can neither pause nor stop',
         );
-      return true;
+      return keepRunning(engine, record);
   }
+}
+
+/** On purpose, and written down as that: what runs and belongs to somebody who is gone was not put away. */
+async function keepRunning(engine: Engine, { id, version }: SandboxRecord): Promise<boolean> {
+  return (await engine.ports.store.patchSandbox(id, { ownerId: NOBODY, heirs: [] }, version)) !== undefined;
 }
 
 /** False when it failed, which is logged. */

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { SubletError } from '../core/errors.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { newId } from '../core/ids.ts';
+import { HEARTBEAT_MS } from '../core/liveness.ts';
 import type { SandboxKind } from '../core/session-key.ts';
 import type { Counter, SandboxRecord } from '../store/records.ts';
 import type { CounterRow } from '../store/store.ts';
@@ -11,6 +12,8 @@ import type { LiveSandbox } from './live-sandbox.ts';
 import type { ManagerConfig } from './manager-options.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import type { ManagerPorts } from './ports.ts';
+
+const LONGEST_SILENCE_MS = 3 * HEARTBEAT_MS;
 
 export class Engine {
   readonly ports: ManagerPorts;
@@ -32,6 +35,7 @@ export class Engine {
   readonly #counts = new Map<string, CounterRow>();
   readonly #startedAt: number;
   readonly #startedElapsed: number;
+  #beatAt = Infinity;
   #registered: Promise<void> | undefined;
   #installation: Promise<string> | undefined;
 
@@ -84,7 +88,10 @@ export class Engine {
     this.#closing.abort(closedError());
   }
 
-  /** Writes the owner row before this process's first change, so that reading alone leaves no trace. */
+  /**
+   * Writes the owner row before this process's first change, so that reading alone leaves no trace; and again after a silence in
+   * which others may have given this process up, so that what it takes then has an owner on record.
+   */
   register(): Promise<void> {
     this.#registered ??= this.#putOwner().then(
       () => this.onRegistered(),
@@ -93,15 +100,18 @@ export class Engine {
         throw cause;
       },
     );
-    return this.#registered;
+    const isSilent = this.ports.clock.elapsed() - this.#beatAt > LONGEST_SILENCE_MS;
+    return isSilent ? this.#registered.then(() => this.beat()) : this.#registered;
   }
 
   /** Says that this process lives. One that was given up for dead says who it is again. */
   async beat(): Promise<void> {
     if (this.#registered === undefined || this.closing.aborted) return;
     await this.#registered;
+    const beatAt = this.ports.clock.elapsed();
     const isKnown = await this.ports.store.heartbeat(this.ownerId, this.ports.clock.now());
     if (!isKnown && !this.closing.aborted) await this.#putOwner();
+    this.#beatAt = beatAt;
   }
 
   installation(): Promise<string> {
@@ -167,6 +177,7 @@ export class Engine {
 
   async #putOwner(): Promise<void> {
     const now = this.ports.clock.now();
+    this.#beatAt = this.ports.clock.elapsed();
     await this.ports.store.putOwner({ ...this.ports.identity, id: this.ownerId, startedAt: now, heartbeatAt: now });
   }
 }

@@ -32,6 +32,16 @@ describe('a lease', () => {
     expect((await lease.commands.run('echo yes')).stdout).toBe('yes\n');
   });
 
+  it('is refused on what was made for one purpose, which goes on undisturbed', async () => {
+    const stage = new Stage();
+    const [maker, other] = [await stage.process(), await stage.process()];
+    const working = maker.manager.run('sleep 5');
+    await stage.clock.advance(1);
+    const [{ id } = { id: '' }] = await other.manager.sandboxes.list();
+    await expect(other.manager.lease({ sandboxId: id })).rejects.toMatchObject({ code: 'STATE_CONFLICT' });
+    expect(await stage.passing(working)).toMatchObject({ exitCode: 0 });
+  });
+
   it('is renewed at a third of its term, for as long as its holder lives', async () => {
     const { stage, lease, sandboxId } = await leased();
     const ends = async (): Promise<number | undefined> => (await stage.row(sandboxId)).lease?.expiresAt;

@@ -1,6 +1,7 @@
 /** The exclusive use of a sandbox that exists, as its caller holds it. */
 import type { Lease, LeaseOptions } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
+import type { SandboxRecord } from '../store/records.ts';
 import { createAgentHandle } from './agent-handle.ts';
 import type { Engine } from './engine.ts';
 import { findSandbox } from './find-sandbox.ts';
@@ -10,10 +11,11 @@ import type { LiveSandbox } from './live-sandbox.ts';
 import { openSandbox } from './open-sandbox.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
 
-/** Leased before it is touched, so that nobody else wakes or uses it meanwhile. SANDBOX_NOT_FOUND, LEASE_HELD, or as for `open`. */
+/** Leased before it is touched, so that nobody else wakes or uses it meanwhile. SANDBOX_NOT_FOUND, LEASE_HELD, STATE_CONFLICT for what is ephemeral, or as for `open`. */
 export async function leaseSandbox(engine: Engine, options: LeaseOptions): Promise<Lease> {
   engine.assertOpen();
   const record = await findSandbox(engine.ports.store, options.sandboxId);
+  if (record.ephemeral) throw ephemeralError(record);
   const kept = await takeLease(engine, record, options);
   try {
     const live = await openSandbox(engine, record, `leased to ${kept.holder}`, kept.token);
@@ -22,6 +24,14 @@ export async function leaseSandbox(engine: Engine, options: LeaseOptions): Promi
     await kept.release('it could not be used').catch(() => {});
     throw cause;
   }
+}
+
+// Its maker is at work in it and would be refused there by whoever leases it.
+function ephemeralError({ id }: SandboxRecord): SubletError {
+  return new SubletError('STATE_CONFLICT', `Sandbox ${id} was made for one purpose and belongs to its maker.`, {
+    details: { sandboxId: id },
+    hint: 'Lease the sandbox of a session.',
+  });
 }
 
 function toLease(engine: Engine, kept: KeptLease, live: LiveSandbox): Lease {

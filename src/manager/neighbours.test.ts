@@ -1,5 +1,7 @@
 /** What processes on one store do to each other when their steps interleave. */
 import { describe, expect, it } from 'vitest';
+import type { Clock } from '../core/clock.ts';
+import { NOBODY } from '../core/ids.ts';
 import { ORPHAN_GRACE_MS } from '../core/recovery.ts';
 import type { Store } from '../store/store.ts';
 import { MINUTE, SECOND, Stage } from '../../test/setup/stage.ts';
@@ -108,6 +110,50 @@ describe('a process that leaves', () => {
   });
 });
 
+describe('what a process that left has running', () => {
+  it('stays so when that is what it wanted', async () => {
+    const stage = new Stage();
+    const [leaving, judge] = [await stage.process(), await stage.process()];
+    const { sandboxId } = await leaving.manager.session({ ...KEY, policy: { onExit: 'keep' } });
+    await stage.passing(leaving.manager.close());
+    const { verdicts } = await judge.manager.reap();
+    expect(verdicts).toMatchObject([{ action: 'keep', reason: expect.stringContaining('left running on purpose') }]);
+    expect(await stage.row(sandboxId)).toMatchObject({ state: 'running', ownerId: NOBODY });
+  });
+
+  it('is put away by another when it could not do so itself', async () => {
+    const stage = new Stage();
+    const leaving = await stage.process();
+    const judge = await stage.process({ manager: { sweepIntervalMs: 0 } });
+    const { sandboxId } = await leaving.manager.session(KEY);
+    stage.world.plan('pause', { type: 'refused' });
+    await stage.passing(leaving.manager.close());
+    expect((await stage.row(sandboxId)).state).toBe('running');
+    await judge.manager.reap();
+    expect((await stage.row(sandboxId)).state).toBe('paused');
+  });
+});
+
+describe('a process that was given up for dead', () => {
+  it('is on record again before it takes anything', async () => {
+    const stage = new Stage();
+    let silentMs = 0;
+    const { manager } = await stage.process({
+      ports: ({ clock }) => ({
+        clock: { ...bound(clock), elapsed: () => clock.elapsed() + silentMs },
+      }),
+    });
+    const { sandboxId } = await manager.session(KEY);
+    await manager.sandboxes.stop(sandboxId);
+    const { ownerId } = await stage.row(sandboxId);
+    await stage.store.removeOwner(ownerId);
+    silentMs = 10 * MINUTE;
+    await manager.session(KEY);
+    expect(await stage.row(sandboxId)).toMatchObject({ state: 'running', ownerId });
+    expect(await stage.store.getOwner(ownerId)).toBeDefined();
+  });
+});
+
 describe('a sandbox that several processes use', () => {
   it.each(['pause', 'destroy'] as const)(
     'is left to those that live when its owner is killed, with onExit %s',
@@ -185,6 +231,10 @@ describe('a session whose sandbox was lost', () => {
     expect(session.notices).toMatchObject([{ type: 'replaced' }]);
   });
 });
+
+function bound(clock: Clock): Clock {
+  return { now: () => clock.now(), elapsed: () => clock.elapsed(), schedule: (ms, then) => clock.schedule(ms, then) };
+}
 
 /** The process's store, with something that happens after the method's first effect and before its answer. */
 function onceAfter(method: keyof Store, work: () => Promise<void>): StageOptions {

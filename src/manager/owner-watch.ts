@@ -1,5 +1,7 @@
 /** Who else lives: heartbeats seen by this process, and what the kernel says of its neighbours. */
 import type { OwnerId } from '../core/ids.ts';
+import { NOBODY } from '../core/ids.ts';
+import type { Liveness } from '../core/liveness.ts';
 import { HEARTBEAT_MS, isSamePlace, judgeLife } from '../core/liveness.ts';
 import type { OwnerFact } from '../core/recovery.ts';
 import type { OwnerRecord } from '../store/records.ts';
@@ -28,7 +30,7 @@ export class OwnerCensus {
   }
 
   of(ownerId: OwnerId): OwnerFact {
-    return this.#facts.get(ownerId) ?? 'none';
+    return ownerId === NOBODY ? 'nobody' : (this.#facts.get(ownerId) ?? 'none');
   }
 
   /** Others that live or may live: what they have is not touched. */
@@ -68,13 +70,13 @@ export class OwnerWatch {
   }
 
   /** One owner, by the same rules; an owner without a record is `none`. */
-  async judge(ownerId: OwnerId): Promise<OwnerFact> {
+  async judge(ownerId: OwnerId): Promise<Exclude<OwnerFact, 'nobody'>> {
     if (ownerId === this.#self) return 'self';
     const owner = await this.#ports.store.getOwner(ownerId);
     return owner === undefined ? 'none' : this.#judge(owner, this.#beats);
   }
 
-  async #judge(owner: OwnerRecord, seen: ReadonlyMap<OwnerId, Beat>): Promise<OwnerFact> {
+  async #judge(owner: OwnerRecord, seen: ReadonlyMap<OwnerId, Beat>): Promise<'self' | Liveness> {
     const ports = this.#ports;
     if (owner.id === this.#self) return 'self';
     const isHere = isSamePlace(owner, ports.identity);

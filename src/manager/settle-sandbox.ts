@@ -36,7 +36,7 @@ export async function judgeSandbox(engine: Engine, record: SandboxRecord, owner:
     const canPause = provider.capabilities.has('pause');
     const canStop = provider.capabilities.has('stop');
     const user = await userOf(engine, record);
-    const isAbandoned = owner === 'dead' && user === undefined && (await isReplaced(engine, record));
+    const isAbandoned = user === undefined && (await isReplaced(engine, record));
     return judgeByOwner({ ...record, owner, canPause, canStop, user, isReplaced: isAbandoned });
   } catch (cause) {
     return outOfReach(`its provider cannot be asked: ${describe(cause)}`);

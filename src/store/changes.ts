@@ -1,6 +1,7 @@
 /** What each change means, as pure functions of rows. Stores differ in how they lock and write, never in this. */
 import type { NewEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
+import { NOBODY } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import { tighter } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
@@ -225,7 +226,7 @@ function heirsAfter(
   next: OwnerId | undefined,
 ): readonly OwnerId[] {
   if (next === undefined || next === ownerId || ephemeral || !RESTING_STATES.includes(state)) return heirs;
-  return [...heirs.filter((heir) => heir !== next), ownerId].slice(-MOST_HEIRS);
+  return [...heirs, ownerId].filter((heir) => heir !== next && heir !== NOBODY).slice(-MOST_HEIRS);
 }
 
 function aboutSandbox(sandbox: SandboxRecord): Pick<NewEvent, 'sandboxId' | 'sessionKey' | 'ownerId'> {

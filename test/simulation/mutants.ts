@@ -119,6 +119,11 @@ export const MUTANTS: readonly Mutant[] = [
     'if (heir !== undefined) return heir;',
     'if (heir !== undefined && heirs.length < 0) return heir;',
   ]),
+  mutant('what belongs to who is gone is taken for kept on purpose', '2', [
+    'src/core/recovery.ts',
+    "if (facts.owner === 'nobody') return keep(",
+    "if (facts.owner === 'nobody' || facts.owner === 'none') return keep(",
+  ]),
   mutant('all who wait for a key create', '1', [
     'src/manager/acquire-session.ts',
     'return claimed.won ? claimed.bound.sandbox : undefined;',
