@@ -5,39 +5,19 @@ import type { Files } from './files.ts';
 import type { OwnerId, SandboxId } from './ids.ts';
 import type { Liveness } from './liveness.ts';
 import type { NetworkLevel } from './network.ts';
+import type { LeaseTerms, SandboxOptions } from './options.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { Verdict } from './recovery.ts';
 import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
 import type { SnapshotInfo } from './snapshots.ts';
-import type { Limits, Mount, SandboxMetrics } from './spec.ts';
+import type { SandboxMetrics } from './spec.ts';
 import type { SandboxState } from './states.ts';
 
-/** How a sandbox is made. Every field outranks the profile, the environment and the defaults. */
-export interface SandboxOptions {
-  /** A profile's name or a provider's id. */
-  readonly sandbox?: string | undefined;
-  readonly image?: string | undefined;
-  readonly network?: NetworkLevel | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
-  readonly limits?: Limits | undefined;
-  readonly mounts?: readonly Mount[] | undefined;
-  /** A named volume at the working directory that outlives the sandbox. */
-  readonly contextId?: string | undefined;
-  readonly policy?: Partial<LifecyclePolicy> | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+export type { LeaseTerms, SandboxOptions } from './options.ts';
 
 export interface EphemeralRunOptions extends Omit<RunOptions, 'env'>, SandboxOptions {
   /** Called when the sandbox is there and the command is about to begin. */
   readonly onStart?: ((sandboxId: SandboxId) => void) | undefined;
-}
-
-/** How an exclusive right is held. */
-export interface LeaseTerms {
-  /** Who holds it, for those who are refused. Default: the host and the pid. */
-  readonly holder?: string | undefined;
-  /** It ends by itself this long after its last renewal; it is renewed at a third of it. Default 30 s. */
-  readonly ttlMs?: number | undefined;
 }
 
 export interface SessionOptions extends SessionKeyInput, SandboxOptions {

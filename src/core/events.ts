@@ -24,6 +24,12 @@ export const EVENT_TYPES = [
   'lease.lost',
   'owner.died',
   'orphan.found',
+  'pool.returned',
+  'pool.discarded',
+  'pool.exhausted',
+  'pool.tripped',
+  'pool.recovered',
+  'pool.drained',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

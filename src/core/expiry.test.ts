@@ -101,3 +101,28 @@ describe('dueAction', () => {
     expect(dueAction(given, false, START - 5 * MINUTE)).toBeUndefined();
   });
 });
+
+describe('of a pool’s sandbox', () => {
+  const terms = { network: 'open', reuse: 'never', maxUses: 0, idleMs: MINUTE, expiresAt: START + 5 * MINUTE } as const;
+  const idle = facts({}, { terms });
+
+  it('policy acts when it is idle for too long or too old, and the session’s idle time does not count', () => {
+    expect(dueAt(idle)).toBe(START + MINUTE);
+    expect(dueAt({ ...idle, lastActiveAt: START + 5 * MINUTE })).toBe(START + 5 * MINUTE);
+    expect(dueAction(idle, false, START + MINUTE)).toEqual({ action: 'destroy', reason: 'idle' });
+    expect(dueAction(idle, false, START + 5 * MINUTE)).toEqual({ action: 'destroy', reason: 'too-old' });
+    expect(dueAction(idle, false, START + MINUTE - 1)).toBeUndefined();
+  });
+
+  it('somebody looks when its lease ends, and it goes unless the lease still stands', () => {
+    const leased = { ...idle, lease: { expiresAt: START + 2 * MINUTE } };
+    expect(dueAt(leased)).toBe(START + 2 * MINUTE);
+    expect(dueAction(leased, false, START + 2 * MINUTE)).toEqual({ action: 'destroy', reason: 'abandoned' });
+    expect(dueAction(leased, true, START + 9 * MINUTE)).toBeUndefined();
+  });
+
+  it('the hard deadline outranks a lease', () => {
+    const leased = { ...facts({ autoDeleteMinutes: 3 }, { terms }), lease: { expiresAt: START + 9 * MINUTE } };
+    expect(dueAction(leased, true, START + 3 * MINUTE)).toEqual({ action: 'destroy', reason: 'too-old' });
+  });
+});

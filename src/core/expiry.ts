@@ -1,5 +1,6 @@
 /** When a sandbox is due, and what is due: pure functions of policy, facts and time. */
 import type { IdleAction, LifecyclePolicy } from './policy.ts';
+import type { PoolTerms } from './pools.ts';
 import type { SandboxState } from './states.ts';
 
 const MINUTE_MS = 60_000;
@@ -9,13 +10,19 @@ export interface ExpiryFacts {
   readonly policy: LifecyclePolicy;
   readonly createdAt: number;
   readonly lastActiveAt: number;
+  /** Of a pool's sandbox. */
+  readonly terms?: PoolTerms | undefined;
+  readonly lease?: { readonly expiresAt: number } | undefined;
 }
 
-export type DueAction = { readonly action: IdleAction; readonly reason: 'idle' | 'too-old' };
+/** `abandoned`: of a pool's sandbox, whoever had it let its lease end. */
+export type DueAction = { readonly action: IdleAction; readonly reason: 'idle' | 'too-old' | 'abandoned' };
 
 /** The instant at which policy will act next, or undefined when nothing limits the sandbox. The earliest limit wins. */
 export function dueAt(facts: ExpiryFacts): number | undefined {
-  const limits = [deadline(facts), idleLimit(facts)].filter((at): at is number => at !== undefined);
+  const limits = [deadline(facts), idleLimit(facts), ...poolLimits(facts)].filter(
+    (at): at is number => at !== undefined,
+  );
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
@@ -23,6 +30,7 @@ export function dueAt(facts: ExpiryFacts): number | undefined {
 export function dueAction(facts: ExpiryFacts, busy: boolean, now: number): DueAction | undefined {
   const hard = deadline(facts);
   if (hard !== undefined && now >= hard) return { action: 'destroy', reason: 'too-old' };
+  if (facts.terms !== undefined) return duePooled(facts, facts.terms, busy, now);
   const idle = idleLimit(facts);
   if (idle !== undefined && !busy && now >= idle) return { action: facts.policy.idleAction, reason: 'idle' };
   return undefined;
@@ -40,8 +48,23 @@ function deadline(facts: ExpiryFacts): number | undefined {
 
 // A paused or stopped sandbox has already had its idle action, unless that action is to destroy it.
 function idleLimit(facts: ExpiryFacts): number | undefined {
+  if (facts.terms !== undefined) return undefined;
   const { autoStopMinutes, idleAction } = facts.policy;
   if (autoStopMinutes <= 0 || !isLimited(facts.state)) return undefined;
   if (facts.state !== 'running' && idleAction !== 'destroy') return undefined;
   return facts.lastActiveAt + autoStopMinutes * MINUTE_MS;
+}
+
+// While somebody has it only the end of the lease counts: the pool's limits are about what waits.
+function poolLimits({ state, terms, lease, lastActiveAt }: ExpiryFacts): readonly (number | undefined)[] {
+  if (terms === undefined || !isLimited(state)) return [];
+  return lease === undefined ? [terms.expiresAt, lastActiveAt + terms.idleMs] : [lease.expiresAt];
+}
+
+function duePooled(facts: ExpiryFacts, terms: PoolTerms, busy: boolean, now: number): DueAction | undefined {
+  if (!isLimited(facts.state) || busy) return undefined;
+  if (facts.lease !== undefined)
+    return now >= facts.lease.expiresAt ? { action: 'destroy', reason: 'abandoned' } : undefined;
+  if (terms.expiresAt !== undefined && now >= terms.expiresAt) return { action: 'destroy', reason: 'too-old' };
+  return now >= facts.lastActiveAt + terms.idleMs ? { action: 'destroy', reason: 'idle' } : undefined;
 }

@@ -87,3 +87,30 @@ describe('judgeMissing', () => {
     expect(judgeMissing({ sightings, firstAt: NOW - ageMs, now: NOW }).action).toBe(action);
   });
 });
+
+describe('judgeByOwner of a pool’s sandbox', () => {
+  const idle: AbandonedFacts = {
+    ...SESSION,
+    policy: { onExit: 'destroy' },
+    pooled: { isClean: true, keeper: undefined },
+  };
+
+  it.each([
+    ['is destroyed when no process keeps its pool', {}, 'destroy'],
+    ['is adopted when this process keeps it', { pooled: { isClean: true, keeper: 'this process' } }, 'adopt'],
+    ['is adopted by another that keeps it', { pooled: { isClean: true, keeper: 'another process' } }, 'adopt'],
+    ['is adopted asleep too', { state: 'paused', pooled: { isClean: true, keeper: 'this process' } }, 'adopt'],
+    ['is destroyed when it was in use', { pooled: { isClean: false, keeper: 'this process' } }, 'destroy'],
+    ['follows whoever else holds its lease', { user: 'the holder of its lease' }, 'adopt'],
+    [
+      'is destroyed when it is stopped',
+      { state: 'stopped', pooled: { isClean: true, keeper: 'this process' } },
+      'destroy',
+    ],
+    ['waits when it was warmed by hand', { policy: { onExit: 'keep' } }, 'keep'],
+    ['is destroyed half-made', { state: 'creating' }, 'destroy'],
+    ['is left to an owner that may live', { owner: 'unknown' }, 'keep'],
+  ] as const)('%s', (_what, fields, action) => {
+    expect(judgeByOwner({ ...idle, ...fields })).toMatchObject({ action, reason: expect.stringMatching(/\w/) });
+  });
+});

@@ -27,6 +27,15 @@ export interface AbandonedFacts {
   readonly canStop: boolean;
   /** Who uses it besides its owner, as far as is known. */
   readonly user?: 'this process' | 'the holder of its lease' | 'a process that had it before' | undefined;
+  /** Of a pool's sandbox. */
+  readonly pooled?: PooledFacts | undefined;
+}
+
+export interface PooledFacts {
+  /** Nobody has had it since it was made or reset. */
+  readonly isClean: boolean;
+  /** Who keeps a pool of what it is. */
+  readonly keeper: 'this process' | 'another process' | undefined;
 }
 
 /** What is in a sandbox's row, by the fate of its owner alone. */
@@ -46,6 +55,7 @@ export function judgeByOwner(facts: AbandonedFacts): Verdict {
     case 'running':
     case 'paused':
     case 'stopped':
+      if (facts.pooled !== undefined) return judgePooled(facts, facts.pooled, who);
       return facts.ephemeral ? { action: 'destroy', reason: `ephemeral, and ${who}` } : judgeSession(facts, who);
   }
 }
@@ -61,6 +71,16 @@ function judgeSession(facts: AbandonedFacts, who: string): Verdict {
   if (facts.canPause) return { action: 'pause', reason: `${who}, and onExit is pause` };
   if (facts.canStop) return { action: 'stop', reason: `${who}, onExit is pause, and its provider can only stop` };
   return keep(`${who}, onExit is pause, and its provider can neither pause nor stop`);
+}
+
+// What waits belongs to the pool and not to whoever made it; what was used belongs to nobody.
+function judgePooled(facts: AbandonedFacts, { isClean, keeper }: PooledFacts, who: string): Verdict {
+  if (facts.user === 'the holder of its lease') return { action: 'adopt', reason: `${who}, and ${facts.user} uses it` };
+  if (!isClean) return { action: 'destroy', reason: `in use when ${who}: nobody sees what it left` };
+  if (facts.state === 'stopped') return { action: 'destroy', reason: `of a pool, stopped, and ${who}` };
+  if (keeper !== undefined) return { action: 'adopt', reason: `${who}, and ${keeper} keeps its pool` };
+  if (facts.policy.onExit === 'keep') return keep(`${who}; it was warmed by hand and waits for its pool`);
+  return { action: 'destroy', reason: `${who}, and no process keeps its pool` };
 }
 
 // Nobody comes back for it, but it may hold files that were not carried over.

@@ -21,6 +21,9 @@ const MOST_HEIRS = 16;
 export function newSandbox(sandbox: NewSandbox): SandboxRecord {
   return {
     ...sandbox,
+    pool: sandbox.pool,
+    lane: sandbox.lane,
+    terms: sandbox.terms,
     state: 'creating',
     providerId: undefined,
     stateAt: sandbox.createdAt,
@@ -61,6 +64,7 @@ export function movedSandbox(sandbox: SandboxRecord, move: Move): SandboxRecord 
   if (!canMove(sandbox.state, move.to)) return undefined;
   if (move.from !== undefined && !move.from.includes(sandbox.state)) return undefined;
   if (move.version !== undefined && move.version !== sandbox.version) return undefined;
+  if (move.token !== undefined && move.token !== sandbox.lease?.token) return undefined;
   const lease = RESTING_STATES.includes(move.to) ? sandbox.lease : undefined;
   return { ...patched(sandbox, move.patch ?? {}), state: move.to, stateAt: move.at, cause: move.cause, lease };
 }
@@ -130,9 +134,9 @@ export function renewedSandbox(sandbox: SandboxRecord, token: number, at: number
   return { ...sandbox, lease, version: sandbox.version + 1 };
 }
 
-/** The row without its lease, or undefined when the token is not its lease's. */
+/** The row without its lease, or undefined when the token is not its lease's. A pool's is given back or destroyed instead. */
 export function releasedSandbox(sandbox: SandboxRecord, token: number): SandboxRecord | undefined {
-  if (sandbox.lease?.token !== token) return undefined;
+  if (sandbox.lease?.token !== token || sandbox.pool !== undefined) return undefined;
   return { ...sandbox, lease: undefined, version: sandbox.version + 1 };
 }
 

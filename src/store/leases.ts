@@ -20,6 +20,6 @@ export interface Leases {
   acquire(id: SandboxId, wish: LeaseWish): Promise<SandboxRecord | undefined>;
   /** Only with the present token; also when it has expired and nobody took it. */
   renew(id: SandboxId, token: number, at: number): Promise<SandboxRecord | undefined>;
-  /** Only with the present token. Appends `lease.released`. */
+  /** Only with the present token, and not of a pool's sandbox, which would be taken for clean. Appends `lease.released`. */
   release(id: SandboxId, token: number, cause: string, at: number): Promise<SandboxRecord | undefined>;
 }

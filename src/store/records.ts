@@ -2,6 +2,7 @@
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { LifecyclePolicy } from '../core/policy.ts';
+import type { PoolTerms } from '../core/pools.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { Limits, Mount } from '../core/spec.ts';
@@ -70,9 +71,31 @@ export interface SandboxRecord {
   readonly lease: LeaseRecord | undefined;
   /** The last token given out. */
   readonly fence: number;
+  /** The pool that it is of. */
+  readonly pool: string | undefined;
+  /** What it is, as one word: whoever takes from the pool gets the same. */
+  readonly lane: string | undefined;
+  readonly terms: PoolTerms | undefined;
   /** Grows with every change. */
   readonly version: number;
 }
+
+/** What is written before a sandbox is made. */
+export type NewSandbox = Omit<
+  SandboxRecord,
+  | 'version'
+  | 'state'
+  | 'providerId'
+  | 'stateAt'
+  | 'lastActiveAt'
+  | 'lease'
+  | 'fence'
+  | 'heirs'
+  | 'pool'
+  | 'lane'
+  | 'terms'
+> &
+  Partial<Pick<SandboxRecord, 'pool' | 'lane' | 'terms'>>;
 
 export interface SessionRecord {
   readonly key: SessionKey;

@@ -10,15 +10,14 @@ import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { SandboxState } from '../core/states.ts';
 import type { Leases } from './leases.ts';
 import type { Ledger } from './ledger.ts';
-import type { BoundSession, Counter, OwnerRecord, SandboxRecord, SessionRecord } from './records.ts';
+import type { PoolRows } from './pools.ts';
+import type { BoundSession, Counter, NewSandbox, OwnerRecord, SandboxRecord, SessionRecord } from './records.ts';
+
+export type { NewSandbox } from './records.ts';
 
 /** What every query returns at most unless told otherwise. */
 export const DEFAULT_LIMIT = 1000;
 
-export type NewSandbox = Omit<
-  SandboxRecord,
-  'version' | 'state' | 'providerId' | 'stateAt' | 'lastActiveAt' | 'lease' | 'fence' | 'heirs'
->;
 export type NewSession = Omit<SessionRecord, 'version' | 'sandboxId' | 'snapshot'>;
 
 export type SandboxPatch = Partial<
@@ -37,6 +36,8 @@ export interface Move {
   readonly from?: readonly SandboxState[] | undefined;
   /** Only this version. Default: any. */
   readonly version?: number | undefined;
+  /** Only while this is its lease. */
+  readonly token?: number | undefined;
   readonly patch?: SandboxPatch | undefined;
   /** For the event. */
   readonly details?: NewEvent['details'];
@@ -52,6 +53,7 @@ export interface SandboxQuery {
   readonly sessionKey?: SessionKey | undefined;
   readonly idPrefix?: string | undefined;
   readonly ephemeral?: boolean | undefined;
+  readonly pool?: string | undefined;
   /** Due at or before this instant, most overdue first unless `afterId`. Served by an index. */
   readonly dueBy?: number | undefined;
   /** For passes over everything, page by page: in the order of ids, and only greater ones. Begin with ''. */
@@ -92,6 +94,7 @@ export interface TakenSnapshot {
 export interface Store {
   readonly leases: Leases;
   readonly ledger: Ledger;
+  readonly pools: PoolRows;
 
   /** This installation's id, made once with the store. */
   installation(): Promise<string>;

@@ -74,7 +74,12 @@ export class FaultyProcess {
   }
 
   store(store: Store): Store {
-    return this.#mortal(store, { leases: this.#mortal(store.leases), ledger: this.#mortal(store.ledger) });
+    const { leases, ledger, pools } = store;
+    return this.#mortal(store, {
+      leases: this.#mortal(leases),
+      ledger: this.#mortal(ledger),
+      pools: this.#mortal(pools),
+    });
   }
 
   provider(provider: SandboxProvider): SandboxProvider {

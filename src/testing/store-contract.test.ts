@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NewEvent } from '../core/events.ts';
 import type { SandboxRecord } from '../store/records.ts';
+import type { PoolScope, TakeWish } from '../store/pools.ts';
 import type { Activity, Move, NewSandbox, NewSession, SandboxPatch, SandboxQuery, Store } from '../store/store.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { storeContract } from './store-contract.ts';
@@ -61,6 +62,19 @@ describe('the store contract', () => {
       }),
     ],
     ['loses its events', () => ({ appendEvents: async (_events: readonly NewEvent[]) => undefined })],
+    [
+      'lets newcomers before those who wait',
+      (store) => ({ pools: { ...store.pools, take: (wish: TakeWish) => store.pools.take({ ...wish, ticket: 0 }) } }),
+    ],
+    [
+      'lets a pool grow beyond its limit',
+      (store) => ({
+        pools: {
+          ...store.pools,
+          admit: (row: NewSandbox, scope: PoolScope) => store.pools.admit(row, scope, Infinity),
+        },
+      }),
+    ],
     ['forgets to count', () => ({ addToCounters: async () => undefined })],
     ['makes an installation id every time', () => ({ installation: async () => `ins_${Math.random()}` })],
   ])('notices a store that %s', async (_fault, breakIt) => {

@@ -6,6 +6,7 @@ import { ledgerCases } from './store-contract/ledger-cases.ts';
 import { lifecycleCases } from './store-contract/lifecycle-cases.ts';
 import { moveCases } from './store-contract/move-cases.ts';
 import { ownerCases } from './store-contract/owner-cases.ts';
+import { poolCases } from './store-contract/pool-cases.ts';
 import { queryCases } from './store-contract/query-cases.ts';
 import { raceCases } from './store-contract/race-cases.ts';
 import { ratchetCases } from './store-contract/ratchet-cases.ts';
@@ -28,4 +29,5 @@ export const storeContract: readonly StoreContractCase[] = [
   ...counterCases,
   ...leaseCases,
   ...ledgerCases,
+  ...poolCases,
 ];

@@ -10,7 +10,7 @@ export function wireStore(simulation: Simulation, process: SimulatedProcess, sto
     new Proxy(part, {
       get(target, name) {
         const member: unknown = Reflect.get(target, name, target);
-        if (name === 'leases' || name === 'ledger') return wire(member as object, `${name}.`);
+        if (name === 'leases' || name === 'ledger' || name === 'pools') return wire(member as object, `${name}.`);
         if (typeof member !== 'function') return member;
         return (...given: unknown[]): Promise<unknown> =>
           ask(simulation, process, {

@@ -37,11 +37,11 @@ import type {
   TakenSnapshot,
 } from '../../store/store.ts';
 import { DEFAULT_LIMIT } from '../../store/store.ts';
-import type { Leases } from '../../store/leases.ts';
-import type { Ledger } from '../../store/ledger.ts';
 import { frozen } from './frozen.ts';
 import { memoryLeases } from './memory-leases.ts';
 import { memoryLedger } from './memory-ledger.ts';
+import type { MemoryRows } from './memory-pools.ts';
+import { memoryPools } from './memory-pools.ts';
 import type { Tables } from './tables.ts';
 import { emptyTables } from './tables.ts';
 import { countByKind, inOrder, isAsked, matches, newestFirst } from './select.ts';
@@ -51,15 +51,22 @@ export function createMemoryStore(): MemoryStore {
 }
 
 export class MemoryStore implements Store {
-  readonly leases: Leases;
-  readonly ledger: Ledger;
+  readonly leases: Store['leases'];
+  readonly ledger: Store['ledger'];
+  readonly pools: Store['pools'];
   readonly #tables: Tables;
   #closed = false;
 
   constructor(tables: Tables) {
     this.#tables = tables;
-    this.leases = memoryLeases((id, after, events) => this.#change(id, after, events));
-    this.ledger = memoryLedger(() => this.#open());
+    const rows: MemoryRows = {
+      open: () => this.#open(),
+      insert: (sandbox) => this.#insert(sandbox),
+      change: (id, change, events) => this.#change(id, change, events),
+    };
+    this.leases = memoryLeases(rows.change);
+    this.ledger = memoryLedger(rows.open);
+    this.pools = memoryPools(rows);
   }
 
   /** Another handle on the same rows, as a second process would have. Closing one leaves the other open. */
@@ -85,15 +92,13 @@ export class MemoryStore implements Store {
 
   async heartbeat(id: OwnerId, at: number): Promise<boolean> {
     const owner = this.#open().owners.get(id);
-    if (owner === undefined) return false;
-    this.#tables.owners.set(id, frozen({ ...owner, heartbeatAt: at }));
-    return true;
+    if (owner !== undefined) this.#tables.owners.set(id, frozen({ ...owner, heartbeatAt: at }));
+    return owner !== undefined;
   }
 
   async removeOwner(id: OwnerId, heartbeatAt?: number): Promise<boolean> {
     const owner = this.#open().owners.get(id);
-    if (owner === undefined || (heartbeatAt !== undefined && owner.heartbeatAt !== heartbeatAt)) return false;
-    return this.#tables.owners.delete(id);
+    return heartbeatAt !== undefined && owner?.heartbeatAt !== heartbeatAt ? false : this.#tables.owners.delete(id);
   }
 
   async insertSandbox(sandbox: NewSandbox): Promise<SandboxRecord> {
@@ -111,9 +116,7 @@ export class MemoryStore implements Store {
       .slice(0, query.limit ?? DEFAULT_LIMIT);
   }
 
-  async countSandboxes(
-    query: Pick<SandboxQuery, 'states' | 'provider' | 'ephemeral'>,
-  ): Promise<Readonly<Record<SandboxKind, number>>> {
+  async countSandboxes(query: SandboxQuery): Promise<Readonly<Record<SandboxKind, number>>> {
     return countByKind([...this.#open().sandboxes.values()].filter((sandbox) => matches(sandbox, query)));
   }
 
@@ -134,9 +137,8 @@ export class MemoryStore implements Store {
   }
 
   async touch(activities: readonly Activity[]): Promise<void> {
-    const { sandboxes } = this.#open();
     for (const activity of activities) {
-      const before = sandboxes.get(activity.sandboxId);
+      const before = this.#open().sandboxes.get(activity.sandboxId);
       const after = before && touchedSandbox(before, activity);
       if (after !== undefined) this.#keep(after);
     }
@@ -146,8 +148,7 @@ export class MemoryStore implements Store {
     const { sandboxes, sessions } = this.#open();
     const bound = new Set([...sessions.values()].map((session) => session.sandboxId));
     const old = [...sandboxes.values()].filter((sandbox) => hasEnded(sandbox, before) && !bound.has(sandbox.id));
-    for (const { id } of old) sandboxes.delete(id);
-    return old.length;
+    return old.filter(({ id }) => sandboxes.delete(id)).length;
   }
 
   async getSession(key: SessionKey): Promise<BoundSession | undefined> {
@@ -207,9 +208,8 @@ export class MemoryStore implements Store {
 
   async removeSession(key: SessionKey, sandboxId: SandboxId, cause: string, at: number): Promise<boolean> {
     checkKey(key);
-    const { sessions } = this.#open();
-    if (sessions.get(key)?.sandboxId !== sandboxId) return false;
-    sessions.delete(key);
+    if (this.#open().sessions.get(key)?.sandboxId !== sandboxId) return false;
+    this.#tables.sessions.delete(key);
     this.#append(removedEvent(key, sandboxId, cause, at));
     return true;
   }

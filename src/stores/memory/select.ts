@@ -14,6 +14,7 @@ export function matches(sandbox: SandboxRecord, query: SandboxQuery): boolean {
     (query.sessionKey === undefined || query.sessionKey === sandbox.sessionKey) &&
     (query.idPrefix === undefined || sandbox.id.startsWith(query.idPrefix)) &&
     (query.ephemeral === undefined || query.ephemeral === sandbox.ephemeral) &&
+    (query.pool === undefined || query.pool === sandbox.pool) &&
     (query.dueBy === undefined || (sandbox.dueAt !== undefined && sandbox.dueAt <= query.dueBy))
   );
 }

@@ -5,6 +5,8 @@ import { newId } from '../../core/ids.ts';
 import type { SessionKey } from '../../core/session-key.ts';
 import type { Placement, Sighting } from '../../store/ledger.ts';
 import type { Turn } from '../../store/ledger-changes.ts';
+import type { Ticket } from '../../store/pool-changes.ts';
+import type { TallyRow } from '../../store/pools.ts';
 import type { OwnerRecord, SandboxRecord, SessionRecord } from '../../store/records.ts';
 import type { CounterRow } from '../../store/store.ts';
 
@@ -20,6 +22,11 @@ export interface Tables {
   readonly sightings: Map<string, readonly Sighting[]>;
   readonly turns: Map<string, Turn>;
   readonly placements: Map<string, Placement>;
+  readonly tickets: Map<number, Ticket>;
+  /** A place in the queue is never given twice. */
+  lastTicket: number;
+  readonly keepers: Map<string, { readonly pool: string; readonly lane: string; readonly ownerId: OwnerId }>;
+  readonly tallies: Map<string, TallyRow>;
 }
 
 export function emptyTables(): Tables {
@@ -34,5 +41,9 @@ export function emptyTables(): Tables {
     sightings: new Map(),
     turns: new Map(),
     placements: new Map(),
+    tickets: new Map(),
+    lastTicket: 0,
+    keepers: new Map(),
+    tallies: new Map(),
   };
 }

@@ -20,8 +20,6 @@ import {
   tightenedEvent,
   touchedSandbox,
 } from '../../store/changes.ts';
-import type { Leases } from '../../store/leases.ts';
-import type { Ledger } from '../../store/ledger.ts';
 import type { BoundSession, OwnerRecord, SandboxRecord, SessionRecord } from '../../store/records.ts';
 import { checkKey } from '../../store/refusals.ts';
 import type {
@@ -42,6 +40,7 @@ import type { Connections } from './connections.ts';
 import type { Db } from './driver.ts';
 import { changeSandbox, postgresLeases } from './postgres-leases.ts';
 import { postgresLedger } from './postgres-ledger.ts';
+import { postgresPools } from './postgres-pools.ts';
 import { addToCounters, selectCounters } from './tables/counters.ts';
 import { deleteOldEvents, insertEvents, selectEvents } from './tables/events.ts';
 import { deleteOldMarks } from './tables/commits.ts';
@@ -71,14 +70,16 @@ import {
 const PRUNE_BATCH = 500;
 
 export class PostgresStore implements Store {
-  readonly leases: Leases;
-  readonly ledger: Ledger;
+  readonly leases: Store['leases'];
+  readonly ledger: Store['ledger'];
+  readonly pools: Store['pools'];
   readonly #connections: Connections;
 
   constructor(connections: Connections) {
     this.#connections = connections;
     this.leases = postgresLeases(connections);
     this.ledger = postgresLedger(connections);
+    this.pools = postgresPools(connections);
   }
 
   installation(): Promise<string> {

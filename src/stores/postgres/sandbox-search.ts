@@ -17,8 +17,8 @@ export function sandboxSearch(query: SandboxQuery, columns: string): Search {
   const parameters = new Parameters();
   const limit = parameters.add(toLimit(query.limit ?? DEFAULT_LIMIT));
   const select = `select ${columns} from sublet.sandboxes where`;
-  const { states, afterId, dueBy, sessionKey, ownerId, idPrefix } = query;
-  const isNarrow = sessionKey !== undefined || ownerId !== undefined || idPrefix !== undefined;
+  const { states, afterId, dueBy, sessionKey, ownerId, idPrefix, pool } = query;
+  const isNarrow = [sessionKey, ownerId, idPrefix, pool].some((value) => value !== undefined);
   let sql: string;
   if (states?.length === 0) sql = `${select} false limit ${limit}`;
   else if (afterId !== undefined) {
@@ -51,7 +51,7 @@ export function sandboxCount(query: SandboxQuery): Search {
 }
 
 function conditions(query: SandboxQuery, parameters: Parameters): string {
-  const { states, provider, ownerId, notOwnedBy, sessionKey, idPrefix, ephemeral } = query;
+  const { states, provider, ownerId, notOwnedBy, sessionKey, idPrefix, ephemeral, pool } = query;
   const parts: string[] = [];
   if (states?.length === 1) parts.push(`state = ${parameters.add(states[0] ?? '')}`);
   else if (states !== undefined) parts.push(`state = any(${parameters.add(states)})`);
@@ -62,6 +62,7 @@ function conditions(query: SandboxQuery, parameters: Parameters): string {
   if (idPrefix !== undefined) {
     parts.push(`id >= ${parameters.add(idPrefix)} and id < ${parameters.add(idPrefix + AFTER_ALL)}`);
   }
+  if (pool !== undefined) parts.push(`pool = ${parameters.add(pool)}`);
   if (ephemeral !== undefined) parts.push(`ephemeral = ${parameters.add(ephemeral)}`);
   return parts.join(' and ') || 'true';
 }

@@ -17,7 +17,8 @@ export function sandboxSearch(query: SandboxQuery, columns: string): Search {
   const limit = Math.min(query.limit ?? DEFAULT_LIMIT, Number.MAX_SAFE_INTEGER);
   if (query.afterId !== undefined) return pageSearch(query, query.afterId, columns, limit);
   if (query.dueBy !== undefined) return dueSearch(query, query.dueBy, columns, limit);
-  const isNarrow = query.sessionKey !== undefined || query.ownerId !== undefined || query.idPrefix !== undefined;
+  const { sessionKey, ownerId, idPrefix, pool } = query;
+  const isNarrow = [sessionKey, ownerId, idPrefix, pool].some((value) => value !== undefined);
   return isNarrow ? narrowSearch(query, columns, limit) : newestSearch(query, columns, limit);
 }
 
@@ -48,7 +49,7 @@ function dueSearch(query: SandboxQuery, dueBy: number, columns: string, limit: n
   };
 }
 
-// A session, an owner or a prefix names few rows: found by their index, then sorted.
+// A session, an owner, a pool or a prefix names few rows: found by their index, then sorted.
 function narrowSearch(query: SandboxQuery, columns: string, limit: number): Search {
   const where = conditions(query);
   return {
@@ -70,7 +71,7 @@ function newestSearch(query: SandboxQuery, columns: string, limit: number): Sear
 
 function conditions(query: SandboxQuery): Search {
   const parts: (readonly [sql: string, ...values: SqlValue[]])[] = [];
-  const { states, provider, ownerId, notOwnedBy, sessionKey, idPrefix, ephemeral } = query;
+  const { states, provider, ownerId, notOwnedBy, sessionKey, idPrefix, ephemeral, pool } = query;
   if (states !== undefined) parts.push([`state in (${states.map(() => '?').join(', ')})`, ...states]);
   if (provider !== undefined) parts.push(['provider = ?', provider]);
   if (ownerId !== undefined) parts.push(['owner_id = ?', ownerId]);
@@ -79,6 +80,7 @@ function conditions(query: SandboxQuery): Search {
   if (sessionKey !== undefined) parts.push(['session_key = ?', sessionKey]);
   if (idPrefix !== undefined) parts.push(['id >= ? and id < ?', idPrefix, idPrefix + AFTER_ALL]);
   if (ephemeral !== undefined) parts.push(['ephemeral = ?', Number(ephemeral)]);
+  if (pool !== undefined) parts.push(['pool = ?', pool]);
   return {
     sql: parts.map(([sql]) => sql).join(' and ') || 'true',
     values: parts.flatMap(([, ...values]) => values),

@@ -34,13 +34,12 @@ import type {
   TakenSnapshot,
 } from '../../store/store.ts';
 import { DEFAULT_LIMIT } from '../../store/store.ts';
-import type { Leases } from '../../store/leases.ts';
-import type { Ledger } from '../../store/ledger.ts';
 import type { Connection } from './connection.ts';
 import { keepSnapshot } from './keep-snapshot.ts';
 import { SessionCache } from './session-cache.ts';
 import { changeSandbox, sqliteLeases } from './sqlite-leases.ts';
 import { sqliteLedger } from './sqlite-ledger.ts';
+import { sqlitePools } from './sqlite-pools.ts';
 import { addToCounter, selectCounters } from './tables/counters.ts';
 import { deleteOldEvents, insertEvent, selectEvents } from './tables/events.ts';
 import { deleteOwner, selectOwner, selectOwners, updateHeartbeat, upsertOwner } from './tables/owners.ts';
@@ -65,8 +64,9 @@ import {
 const PRUNE_BATCH = 500;
 
 export class SqliteStore implements Store {
-  readonly leases: Leases;
-  readonly ledger: Ledger;
+  readonly leases: Store['leases'];
+  readonly ledger: Store['ledger'];
+  readonly pools: Store['pools'];
   readonly #connection: Connection;
   readonly #sessions: SessionCache;
 
@@ -75,6 +75,7 @@ export class SqliteStore implements Store {
     this.#sessions = new SessionCache(connection);
     this.leases = sqliteLeases(connection, this.#sessions);
     this.ledger = sqliteLedger(connection);
+    this.pools = sqlitePools(connection, this.#sessions, (row) => this.#insert(row));
   }
 
   installation(): Promise<string> {

@@ -34,6 +34,9 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   cause: 'cause',
   lease: 'lease',
   fence: 'fence',
+  pool: 'pool',
+  lane: 'lane',
+  terms: 'terms',
   version: 'version',
 };
 const FIELDS = Object.keys(COLUMN_OF) as (keyof SandboxRecord)[];

@@ -2,6 +2,7 @@
 import type { OwnerId, SandboxId } from '../../../core/ids.ts';
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { LifecyclePolicy } from '../../../core/policy.ts';
+import type { PoolTerms } from '../../../core/pools.ts';
 import type { SandboxKind } from '../../../core/session-key.ts';
 import type { SandboxState } from '../../../core/states.ts';
 import type { LeaseRecord, SandboxRecord, StoredSpec } from '../../../store/records.ts';
@@ -37,6 +38,9 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   cause: 'cause',
   lease: 'lease',
   fence: 'fence',
+  pool: 'pool',
+  lane: 'lane',
+  terms: 'terms',
   version: 'version',
 };
 const FIELDS = Object.keys(COLUMN_OF) as (keyof SandboxRecord)[];
@@ -126,6 +130,9 @@ export function toSandbox(row: Row, offset: number = 0): SandboxRecord {
     cause: text(),
     lease: toLease(optional<string>()),
     fence: number(),
+    pool: optional<string>(),
+    lane: optional<string>(),
+    terms: toTerms(optional<string>()),
     version: number(),
   };
 }
@@ -137,6 +144,10 @@ function toHeirs(json: string): readonly OwnerId[] {
 
 function toLease(json: string | undefined): LeaseRecord | undefined {
   return json === undefined ? undefined : (JSON.parse(json) as LeaseRecord);
+}
+
+function toTerms(json: string | undefined): PoolTerms | undefined {
+  return json === undefined ? undefined : (JSON.parse(json) as PoolTerms);
 }
 
 function toSql(value: SandboxRecord[keyof SandboxRecord]): SqlValue {
