@@ -22,7 +22,7 @@ it('separates output and trailer wherever the stream is cut', () => {
 
 it('gives everything when the stream ends without a trailer', () => {
   const bytes = Buffer.from(`left\u001e${TOKEN}`);
-  expect(new TrailerScanner(TOKEN).push(bytes, true)).toEqual({ output: bytes, trailer: undefined });
+  expect(new TrailerScanner(TOKEN).push(bytes, true)).toMatchObject({ output: bytes, trailer: undefined });
 });
 
 function scan(bytes: Buffer, sizes: readonly number[]): { output: Buffer; trailer: string | undefined } {

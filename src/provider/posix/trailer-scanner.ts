@@ -1,12 +1,15 @@
 /** Finds, in a stream of bytes, the trailer that ends a command's output. */
 
 const MARK = '\u001e';
+const NOTHING = new Uint8Array();
 
 export interface Scanned {
   /** What is certainly the command's own. */
   readonly output: Uint8Array;
   /** The trailer's text, once all of it has come. */
   readonly trailer: string | undefined;
+  /** What came behind the trailer. */
+  readonly rest: Uint8Array;
 }
 
 /** The trailer is `MARK token : text MARK token`. The token is random and made after the command was given. */
@@ -29,13 +32,14 @@ export class TrailerScanner {
     const close = bytes.indexOf(this.#closing, textAt);
     if (close === -1) return this.#keep(bytes, end ? bytes.length : start);
     this.#held = Buffer.alloc(0);
-    return { output: bytes.subarray(0, start), trailer: bytes.toString('utf8', textAt, close) };
+    const rest = bytes.subarray(close + this.#closing.length);
+    return { output: bytes.subarray(0, start), trailer: bytes.toString('utf8', textAt, close), rest };
   }
 
   #keep(bytes: Buffer, outputLength: number): Scanned {
     // Its own copy: what is held must not keep a large chunk alive, nor change when the chunk is used again.
     this.#held = Buffer.from(bytes.subarray(outputLength));
-    return { output: bytes.subarray(0, outputLength), trailer: undefined };
+    return { output: bytes.subarray(0, outputLength), trailer: undefined, rest: NOTHING };
   }
 
   /** How many bytes at the end could be the beginning of the opening. */

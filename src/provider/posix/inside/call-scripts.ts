@@ -1,0 +1,122 @@
+/**
+ * The scripts by which a program's streams travel over a service that runs a script and answers with what it wrote.
+ *
+ * Output goes through FIFOs in the sandbox, so the program waits when nobody takes it. The script that starts the program
+ * stays until it has ended, writes a trailer behind the output, and brings both along if nobody has begun to take them;
+ * whoever is first to make `<token>.a` or `<token>.b` takes that stream. All that is answered is base64.
+ */
+
+/** The exit status of a script that lacks a program or a place for its files. */
+export const CANNOT_CALL = 97;
+/** The exit status of a script that comes too late: the program has ended, or somebody else takes the stream. */
+export const TOO_LATE = 98;
+
+const DIRECTORY = '"${SUBLET_TMPDIR:-/tmp}"/.sublet/calls';
+const PIPE_BYTES = 65_536;
+/** So many pipes full are brought at once, when they come in quick succession. */
+const PIPES_AT_ONCE = 16;
+/** Scripts that are sent together may arrive in any order. */
+const AWAIT_START = 'tries=0; until [ -e "$1" ] || [ $tries -ge 100 ]; do sleep 0.02; tries=$((tries + 1)); done';
+const ENTER = `exec 2>/dev/null\ncd ${DIRECTORY} || exit ${TOO_LATE}\n`;
+
+export type CalledStream = 'stdout' | 'stderr';
+const FILES = { stdout: { pipe: 'o', claim: 'a' }, stderr: { pipe: 'e', claim: 'b' } } as const;
+
+export interface StartCall {
+  /** Random, unlike any other. */
+  readonly token: string;
+  /** A simple command for `sh`: the program and its words. */
+  readonly words: string;
+  /** Lines that set the program's variables. */
+  readonly exports: string;
+  readonly stdin: boolean;
+}
+
+/** Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. */
+export function startCallScript({ token, words, exports, stdin }: StartCall): string {
+  const trailer = `'\\036%s:%s\\036%s' ${token} $status ${token}`;
+  const take = (fd: number): string => `dd bs=${PIPE_BYTES * 2} count=1 <&${fd}`;
+  return `exec 2>/dev/null
+umask 077
+[ -d ${DIRECTORY} ] || mkdir -p ${DIRECTORY}
+cd ${DIRECTORY} && command -v base64 >/dev/null && command -v dd >/dev/null || exit ${CANNOT_CALL}
+mkfifo ${token}.o ${token}.e ${token}.g${stdin ? ` ${token}.i ${token}.k` : ''} || exit ${CANNOT_CALL}
+exec 3<>${token}.o 4<>${token}.e 5<>${token}.g
+trap : HUP INT QUIT TERM USR1 USR2
+session=; command -v setsid >/dev/null && session=setsid
+${stdin ? `( exec >/dev/null 3>&- 4>&- 5>&- 6>${token}.i; read line <${token}.k ) &\n` : ''}( umask 022
+${exports}exec <${stdin ? `${token}.i` : '/dev/null'} >&3 2>&4 3>&- 4>&- 5>&-
+exec $session ${words} )
+status=$?
+${stdin ? `exec 6<>${token}.i 7<>${token}.k; rm -f ${token}.i ${token}.k; exec 6>&- 7>&-\n` : ''}printf ${trailer} >&3
+printf ${trailer} >&4
+set -C; taken=
+true >${token}.a && taken=o
+true >${token}.b && taken=\${taken}e
+printf '%s ' "$taken"
+case $taken in
+oe) { ${take(3)}; ${take(4)}; } | base64 ;;
+o) ${take(3)} | base64 ;;
+e) ${take(4)} | base64 ;;
+esac
+[ "$taken" = oe ] || read line <&5
+rm -f ${token}.*
+exit 0
+`;
+}
+
+/** Answers the base64 of what the stream has, and waits until it has something. `isFirst` claims the stream. */
+export function takeCallScript(token: string, stream: CalledStream, isFirst: boolean): string {
+  const { pipe, claim } = FILES[stream];
+  const file = `${token}.${pipe}`;
+  const begin = isFirst
+    ? `set -- ${file}; ${AWAIT_START}\n[ -p ${file} ] || exit ${TOO_LATE}\nset -C; true >${token}.${claim} || exit ${TOO_LATE}\n`
+    : '';
+  return `${ENTER}${begin}[ -p ${file} ] || exit ${TOO_LATE}
+exec 3<>${file}
+export LC_ALL=C
+{ count=0
+while [ $count -lt ${PIPES_AT_ONCE} ]; do
+  report=$(dd bs=${PIPE_BYTES} count=1 <&3 2>&1 >&6) || break
+  case $report in 1+0*) count=$((count + 1)) ;; *) break ;; esac
+done; } 6>&1 | base64
+exit 0
+`;
+}
+
+/** Ends with TOO_LATE when the program does not read on. `encoded` is base64. */
+export function feedCallScript(token: string, encoded: string, isLast: boolean): string {
+  const feed = encoded === '' ? '' : `base64 -d >${token}.i <<'END' || exit ${TOO_LATE}\n${encoded}\nEND\n`;
+  return `${ENTER}set -- ${token}.i; ${AWAIT_START}
+[ -p ${token}.i ] || exit ${TOO_LATE}
+trap '' PIPE
+${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
+`;
+}
+
+/** Both streams have been taken to their trailers. */
+export function endCallScript(token: string): string {
+  return `${ENTER}[ ! -p ${token}.g ] || echo 1<>${token}.g\nexit 0\n`;
+}
+
+/** The script that started the program is gone: nothing more will come, and who waits for it is let go. */
+export function dropCallScript(token: string): string {
+  return `${ENTER}for file in ${token}.[oe]; do [ ! -p $file ] || echo 1<>$file; done\nrm -f ${token}.*\nexit 0\n`;
+}
+
+/** Keeps one more piece of a script that is too long for one call. `encoded` is base64. */
+export function keepCallScript(token: string, encoded: string): string {
+  return `exec 2>/dev/null
+umask 077
+[ -d ${DIRECTORY} ] || mkdir -p ${DIRECTORY}
+cd ${DIRECTORY} || exit ${CANNOT_CALL}
+base64 -d >>${token}.s <<'END' || exit ${CANNOT_CALL}
+${encoded}
+END
+`;
+}
+
+/** The words that run what `keepCallScript` has kept. */
+export function keptWords(token: string): string {
+  return `sh ${DIRECTORY}/${token}.s`;
+}

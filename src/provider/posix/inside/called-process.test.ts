@@ -1,0 +1,100 @@
+/** Over calls that a shell of this machine answers, as a service would. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Clock } from '../../../core/clock.ts';
+import { SubletError } from '../../../core/errors.ts';
+import { systemClock } from '../../../core/system-clock.ts';
+import { ManualClock } from '../../../testing/manual-clock.ts';
+import { callProcess, type ShellAnswer, type ShellCall } from './called-process.ts';
+import { RemoteCommands } from './remote-commands.ts';
+
+let workdir = '';
+let calls = 0;
+
+beforeAll(async () => {
+  workdir = await mkdtemp(join(tmpdir(), 'sublet-called-'));
+});
+
+afterAll(() => rm(workdir, { recursive: true, force: true }));
+
+const call: ShellCall = (script, env) => {
+  calls++;
+  return new Promise<ShellAnswer>((resolve) => {
+    const child = spawn('sh', ['-c', script], {
+      env: { PATH: process.env['PATH'], SUBLET_TMPDIR: workdir, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.once('close', (exitCode) => resolve({ exitCode, output: Buffer.concat(chunks).toString() }));
+  });
+};
+
+function commands(passesEnv = true, by: ShellCall = call, clock: Clock = systemClock): RemoteCommands {
+  const exec: ConstructorParameters<typeof RemoteCommands>[0]['exec'] = (request) =>
+    callProcess({ clock, call: by, passesEnv }, request);
+  return new RemoteCommands({ clock: systemClock, workdir, env: {}, exec });
+}
+
+describe.runIf(process.platform === 'linux')('a called process', () => {
+  it('is one call when it is quick and small, with its streams apart and byte for byte', async () => {
+    const seen: Uint8Array[] = [];
+    calls = 0;
+    // Its time does not pass: patience does not end before the program.
+    const result = await commands(true, call, new ManualClock()).run("printf 'a\\377\\000b'; echo bad >&2; exit 3", {
+      onStdout: (chunk) => void seen.push(chunk),
+    });
+    expect(result).toMatchObject({ exitCode: 3, stdout: 'a\ufffd\0b', stderr: 'bad\n', stdoutBytes: 4 });
+    expect(Buffer.concat(seen)).toEqual(Buffer.from([0x61, 0xff, 0, 0x62]));
+    expect(calls).toBe(1);
+  });
+
+  it('has its output taken while it runs, more than a pipe holds', async () => {
+    const result = await commands().run('echo first; head -c 5000000 /dev/zero; echo last >&2; exit 7', {
+      maxOutputBytes: 100,
+    });
+    expect(result).toMatchObject({ exitCode: 7, stdoutBytes: 5_000_006, stderr: 'last\n', truncated: true });
+  });
+
+  it('reads input of any size, and its end', async () => {
+    const bytes = Buffer.alloc(300_000, 'abc');
+    expect((await commands().run('wc -c; cat', { stdin: bytes })).stdoutBytes).toBe(7);
+    expect((await commands().run('cat', { stdin: 'short' })).stdout).toBe('short');
+    expect((await commands().run('echo done', { stdin: bytes })).stdout).toBe('done\n');
+  });
+
+  it.each([true, false])('gets its variables, whichever way (%s), and the scripts do not', async (passesEnv) => {
+    const env = { PATH: `/nowhere:${process.env['PATH']}`, ODD: "it's\n$HOME `id`" };
+    expect((await commands(passesEnv).run('printf "%s|%s" "$PATH" "$ODD"', { env })).stdout).toBe(
+      `${env.PATH}|${env.ODD}`,
+    );
+  });
+
+  it('may have more words than fit in one call', async () => {
+    const words = Array.from({ length: 40 }, (_, index) => String(index).padEnd(5000, 'x'));
+    expect((await commands().run(['sh', '-c', 'echo $#', 'sh', ...words])).stdout).toBe('40\n');
+  });
+
+  it('whose call is lost has no exit code but the reason', async () => {
+    const lost = new SubletError('PROVIDER_UNAVAILABLE', 'The connection broke.');
+    const losing: ShellCall = async (script, env) => {
+      const answer = await call(script, env);
+      if (script.includes('marked')) throw lost;
+      return answer;
+    };
+    await expect(commands(true, losing).run('echo marked')).rejects.toBe(lost);
+  });
+
+  it('whose starting script is killed has no exit code and lets nobody wait', async () => {
+    const result = await commands().run('echo before; kill -9 $(ps -o ppid= -p $$)');
+    expect(result.exitCode).toBeNull();
+  });
+
+  it('leaves no file behind', async () => {
+    await vi.waitFor(async () => expect(await readdir(join(workdir, '.sublet', 'calls'))).toEqual([]), 10_000);
+  });
+});

@@ -1,0 +1,293 @@
+/** A program in a sandbox whose service only runs a script and answers with what it wrote: its streams, made of such calls. */
+import { randomBytes } from 'node:crypto';
+import { Readable, Writable } from 'node:stream';
+import type { Clock } from '../../../core/clock.ts';
+import { SubletError, toSubletError } from '../../../core/errors.ts';
+import type { ProcessExit } from '../run-process.ts';
+import { shellExports, shellQuote } from '../shell-quote.ts';
+import { TrailerScanner } from '../trailer-scanner.ts';
+import {
+  CANNOT_CALL,
+  type CalledStream,
+  dropCallScript,
+  endCallScript,
+  feedCallScript,
+  keepCallScript,
+  keptWords,
+  startCallScript,
+  takeCallScript,
+  TOO_LATE,
+} from './call-scripts.ts';
+import type { RemoteProcess, RemoteRequest } from './remote-commands.ts';
+
+export interface ShellAnswer {
+  readonly exitCode: number | null;
+  readonly output: string;
+}
+
+/** Runs a script with `sh` in the sandbox; `env` are variables for it. Rejects with an error of the table. */
+export type ShellCall = (script: string, env: Readonly<Record<string, string>>) => Promise<ShellAnswer>;
+
+export interface CalledProcessOptions {
+  readonly clock: Clock;
+  readonly call: ShellCall;
+  /** Variables arrive by `env` of the call. Otherwise they are part of the script. */
+  readonly passesEnv: boolean;
+}
+
+/** A program that has not ended after this long has its output taken while it runs. */
+const PATIENCE_MS = 60;
+/** Linux takes no single argument above 128 KiB, and quoting for the service may make it four times as long. */
+const MAX_SCRIPT_BYTES = 24 * 1024;
+/** One call carries at most this much input. */
+const FEED_BYTES = 48 * 1024;
+const STREAMS: readonly CalledStream[] = ['stdout', 'stderr'];
+
+export async function callProcess(options: CalledProcessOptions, request: RemoteRequest): Promise<RemoteProcess> {
+  const token = randomBytes(12).toString('hex');
+  const { exports, env } = passedVariables(request.env, options.passesEnv);
+  const words = request.argv.map(shellQuote).join(' ');
+  const isLong = Buffer.byteLength(words) + Buffer.byteLength(exports) > MAX_SCRIPT_BYTES;
+  const kept = isLong ? await keepScript(options.call, token, `exec ${words}\n`) : words;
+  const start = { token, words: kept, exports, stdin: request.stdin };
+  return new CalledProcess(options, token, options.call(startCallScript(start), env), request.stdin);
+}
+
+/** Puts a script into the sandbox and returns the words that run it. It goes with the call of that token, or when it removes itself. */
+export async function keepScript(call: ShellCall, token: string, script: string): Promise<string> {
+  const bytes = Buffer.from(script);
+  for (let at = 0; at < bytes.length; at += FEED_BYTES) {
+    const piece = bytes.subarray(at, at + FEED_BYTES).toString('base64');
+    await call(keepCallScript(token, piece), {}).then(assertCallable);
+  }
+  return keptWords(token);
+}
+
+/** Under other names, so that a PATH of the program's does not become that of the scripts. */
+function passedVariables(
+  env: Readonly<Record<string, string>>,
+  passesEnv: boolean,
+): { readonly exports: string; readonly env: Readonly<Record<string, string>> } {
+  if (!passesEnv) return { exports: shellExports(env), env: {} };
+  shellExports(env);
+  const passed = Object.entries(env).map(([name, value], index) => ({ name, value, as: `SUBLET_ENV_${index}` }));
+  return {
+    exports: passed.map(({ name, as }) => `export ${name}="$${as}"; unset ${as}\n`).join(''),
+    env: Object.fromEntries(passed.map(({ as, value }) => [as, value])),
+  };
+}
+
+class CalledProcess implements RemoteProcess {
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly exit: Promise<ProcessExit>;
+  readonly #options: CalledProcessOptions;
+  readonly #token: string;
+  readonly #takers: Readonly<Record<CalledStream, StreamTaker>>;
+  readonly #cancelPatience: () => void;
+  #resolveExit: (exit: ProcessExit) => void = () => undefined;
+  #failure: SubletError | undefined;
+  #isTaking = false;
+  #isOver = false;
+
+  constructor(options: CalledProcessOptions, token: string, started: Promise<ShellAnswer>, hasInput: boolean) {
+    this.#options = options;
+    this.#token = token;
+    this.exit = new Promise((resolve) => (this.#resolveExit = resolve));
+    const taker = (stream: CalledStream): StreamTaker =>
+      new StreamTaker(token, {
+        ask: (isFirst) => options.call(takeCallScript(token, stream, isFirst), {}),
+        ended: () => this.#streamEnded(),
+        fail: (error) => this.#fail(error),
+      });
+    this.#takers = { stdout: taker('stdout'), stderr: taker('stderr') };
+    this.stdout = this.#takers.stdout.readable;
+    this.stderr = this.#takers.stderr.readable;
+    this.stdin = hasInput ? this.#input() : null;
+    this.#cancelPatience = options.clock.schedule(PATIENCE_MS, () => this.#takeFromNowOn());
+    started.then(
+      (answer) => this.#started(answer),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  failure(): Promise<SubletError | undefined> {
+    return Promise.resolve(this.#failure);
+  }
+
+  #takeFromNowOn(): void {
+    this.#isTaking = true;
+    for (const stream of STREAMS) this.#takers[stream].begin();
+  }
+
+  /** The program has ended; what was not taken came with the answer. */
+  #started(answer: ShellAnswer): void {
+    this.#cancelPatience();
+    if (this.#isOver) return;
+    try {
+      assertCallable(answer);
+      const [taken = '', encoded = ''] = answer.output.split(' ');
+      let bytes: Uint8Array = Buffer.from(encoded, 'base64');
+      if (taken.includes('o')) bytes = this.#takers.stdout.give(bytes);
+      if (taken.includes('e')) this.#takers.stderr.give(bytes);
+    } catch (error) {
+      return this.#fail(error);
+    }
+    // The script that started it was ended before it could tell how.
+    if (!STREAMS.every((stream) => this.#takers[stream].hasTrailer)) this.#lose();
+  }
+
+  #streamEnded(): void {
+    const takers = STREAMS.map((stream) => this.#takers[stream]);
+    // What the start has taken comes with its answer, which comes when the rest has been taken.
+    if (this.#isTaking && takers.every((taker) => taker.hasTrailer || taker.isLeftToStart)) {
+      this.#isTaking = false;
+      this.#options.call(endCallScript(this.#token), {}).catch(() => undefined);
+    }
+    if (!takers.every((taker) => taker.hasTrailer)) return;
+    const status = Number(takers[0]?.trailer);
+    this.#over({ exitCode: Number.isInteger(status) ? status : null, signal: undefined });
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= toSubletError(error, 'PROVIDER_UNAVAILABLE');
+    this.#lose();
+  }
+
+  #lose(): void {
+    if (this.#isOver) return;
+    this.#options.call(dropCallScript(this.#token), {}).catch(() => undefined);
+    for (const stream of STREAMS) this.#takers[stream].end();
+    this.#over({ exitCode: null, signal: undefined });
+  }
+
+  #over(exit: ProcessExit): void {
+    this.#isOver = true;
+    this.#cancelPatience();
+    this.#resolveExit(exit);
+  }
+
+  #input(): Writable {
+    const feed = async (bytes: Buffer, isLast: boolean): Promise<void> => {
+      const answer = await this.#options.call(feedCallScript(this.#token, bytes.toString('base64'), isLast), {});
+      if (answer.exitCode === TOO_LATE) throw Object.assign(new Error('The program has ended.'), { code: 'EPIPE' });
+    };
+    let kept = Buffer.alloc(0);
+    return new Writable({
+      highWaterMark: FEED_BYTES,
+      write: (chunk: Buffer, _encoding, done) => {
+        kept = Buffer.concat([kept, chunk]);
+        const feedWhole = async (): Promise<void> => {
+          while (kept.length > FEED_BYTES) {
+            const piece = kept.subarray(0, FEED_BYTES);
+            kept = kept.subarray(FEED_BYTES);
+            await feed(piece, false);
+          }
+        };
+        void settle(feedWhole(), done);
+      },
+      final: (done) => void settle(feed(kept, true), done),
+    });
+  }
+}
+
+interface TakerOptions {
+  ask(isFirst: boolean): Promise<ShellAnswer>;
+  ended(): void;
+  fail(error: unknown): void;
+}
+
+/** One stream, taken at the pace of its reader. */
+class StreamTaker {
+  readonly readable: Readable;
+  trailer: string | undefined;
+  /** Somebody was quicker: it comes with the answer of the start. */
+  isLeftToStart = false;
+  readonly #options: TakerOptions;
+  readonly #scanner: TrailerScanner;
+  #hasBegun = false;
+  #isAsking = false;
+  #isWanted = false;
+  #isFirst = true;
+  #isClosed = false;
+
+  constructor(token: string, options: TakerOptions) {
+    this.#options = options;
+    this.#scanner = new TrailerScanner(token);
+    this.readable = new Readable({
+      read: () => {
+        this.#isWanted = true;
+        this.#ask();
+      },
+    });
+  }
+
+  get hasTrailer(): boolean {
+    return this.trailer !== undefined;
+  }
+
+  begin(): void {
+    this.#hasBegun = true;
+    this.#ask();
+  }
+
+  /** Returns what comes behind the trailer. */
+  give(bytes: Uint8Array): Uint8Array {
+    const { output, trailer, rest } = this.#scanner.push(bytes, false);
+    if (output.length > 0) {
+      this.#isWanted = false;
+      if (!this.readable.destroyed && this.readable.push(output)) this.#isWanted = true;
+    }
+    if (trailer !== undefined) {
+      this.trailer = trailer;
+      this.end();
+      this.#options.ended();
+    }
+    return rest;
+  }
+
+  end(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (!this.readable.destroyed) this.readable.push(null);
+  }
+
+  #ask(): void {
+    if (!this.#hasBegun || this.#isAsking || this.#isClosed || this.isLeftToStart || !this.#isWanted) return;
+    this.#isAsking = true;
+    this.#options.ask(this.#isFirst).then(
+      (answer) => this.#answered(answer),
+      (error: unknown) => this.#options.fail(error),
+    );
+    this.#isFirst = false;
+  }
+
+  #answered(answer: ShellAnswer): void {
+    this.#isAsking = false;
+    if (this.#isClosed) return;
+    if (answer.exitCode === TOO_LATE) {
+      this.isLeftToStart = true;
+      return this.#options.ended();
+    }
+    this.give(Buffer.from(answer.output, 'base64'));
+    this.#ask();
+  }
+}
+
+async function settle(work: Promise<void>, done: (error?: Error | null) => void): Promise<void> {
+  let failure: Error | undefined;
+  try {
+    await work;
+  } catch (error) {
+    failure = error as Error;
+  }
+  done(failure);
+}
+
+function assertCallable({ exitCode }: ShellAnswer): void {
+  if (exitCode !== CANNOT_CALL) return;
+  throw new SubletError('UNSUPPORTED', 'The sandbox lacks mkfifo, dd or base64, or cannot write below /tmp.', {
+    hint: 'Use an image with coreutils or busybox, and a /tmp that can be written.',
+  });
+}
