@@ -29,6 +29,9 @@ export interface SandboxPaths {
   /** Output of background commands; not visible inside. */
   readonly commands: string;
   readonly mountTable: string;
+  /** What it was like before anybody used it. */
+  readonly fresh: string;
+  readonly lock: string;
 }
 
 export function sandboxPaths(stateDir: string, name: string): SandboxPaths {
@@ -40,7 +43,14 @@ export function sandboxPaths(stateDir: string, name: string): SandboxPaths {
     channel: join(dir, 'channel'),
     commands: join(dir, 'commands'),
     mountTable: join(dir, 'mounts'),
+    fresh: join(dir, 'fresh.json'),
+    lock: lockPath(dir),
   };
+}
+
+/** One move at a time is made by whoever holds it. */
+export function lockPath(dir: string): string {
+  return join(dir, 'lock');
 }
 
 /** Directories of the disk and where they appear inside. */

@@ -186,8 +186,10 @@ export class NamespaceCommands implements Commands {
   }
 
   /** Background commands get their script on descriptor 3, so that no value of theirs is in an argument or on the host. */
-  #launch(request: LaunchRequest): LaunchLine {
+  async #launch(request: LaunchRequest): Promise<LaunchLine> {
     const { record, privileges } = this.#context;
+    // Its number may be another's by now.
+    if (!(await isRunning(record))) throw lostError(record.name);
     const [file = '', ...args] = enterLine(privileges, record, tagScript(request.tag));
     const input = commandScript({
       command: request.command,

@@ -7,6 +7,7 @@ import type { UplinkTool } from './uplink.ts';
 export const CAPABILITIES = [
   'pause',
   'stop',
+  'reset',
   'metrics',
   'pty',
   'volumes',

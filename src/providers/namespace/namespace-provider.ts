@@ -10,26 +10,28 @@ import type {
   AttachOptions,
   ListedSandbox,
   ProviderState,
+  ResetReport,
   SandboxHandle,
   SandboxProvider,
   SandboxRef,
   SandboxSpec,
 } from '../../provider/provider.ts';
-import type { Setup } from './blank.ts';
 import { beginToEnd, endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
+import { HeldSandboxes } from './held-sandboxes.ts';
 import { madeByOther, MAKING } from './making.ts';
-import { NamespaceCommands } from './namespace-commands.ts';
 import { CAPABILITIES, uplinkOption } from './namespace-config.ts';
 import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
 import { identifySelf } from './process-identity.ts';
 import { removeRemains, removeReserved } from './remains.ts';
+import { noteFresh, resetSandbox } from './reset-sandbox.ts';
 import { beginToRemove, removeTree } from './remove-tree.ts';
 import {
   newRecord,
+  NOT_STARTED,
   readRecord,
   recordNames,
   reserve,
@@ -38,19 +40,10 @@ import {
   writeRecord,
 } from './sandbox-record.ts';
 import { withLock } from './sandbox-lock.ts';
-import { SandboxStarter, type StartedSandbox } from './sandbox-starter.ts';
+import { SandboxStarter } from './sandbox-starter.ts';
 import { isUp, stateOf } from './sandbox-state.ts';
 import { closeUplink } from './uplink.ts';
 import { usageOf } from './usage.ts';
-
-/** What this process holds of a sandbox. */
-interface Held {
-  readonly commands: NamespaceCommands;
-  readonly init: SandboxRecord['init'];
-  readonly isEphemeral: boolean;
-  /** Of a sandbox that this process started: it holds an owned one alive and tells when it has ended. */
-  readonly setup: Setup | undefined;
-}
 
 export class NamespaceProvider implements SandboxProvider {
   readonly id = 'namespace';
@@ -61,7 +54,7 @@ export class NamespaceProvider implements SandboxProvider {
   readonly #privileges: Privileges = currentPrivileges();
   readonly #stock: PipeStock;
   readonly #starter: SandboxStarter;
-  readonly #held = new Map<string, Held>();
+  readonly #held: HeldSandboxes;
 
   constructor(context: ProviderContext) {
     this.#context = context;
@@ -74,6 +67,12 @@ export class NamespaceProvider implements SandboxProvider {
       clock: context.clock,
       uplink: uplinkOption(context.options),
     });
+    this.#held = new HeldSandboxes({
+      stateDir: this.#stateDir,
+      privileges: this.#privileges,
+      stock: this.#stock,
+      clock: context.clock,
+    });
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
@@ -84,7 +83,8 @@ export class NamespaceProvider implements SandboxProvider {
     try {
       const record = newRecord(spec, await identifySelf(), this.#context.clock.now());
       await writeFirstRecord(this.#stateDir, record);
-      return await this.#start(record, spec, signal);
+      const made = await this.#start(record, spec, signal, true);
+      return this.#handle(made, 'running');
     } catch (cause) {
       await this.destroy({ name: spec.name }, AbortSignal.timeout(10_000)).catch((error: unknown) => {
         this.#context.log.warn(
@@ -106,12 +106,8 @@ export class NamespaceProvider implements SandboxProvider {
     throwIfAborted(signal);
     const record = await readRecord(this.#stateDir, ref.name);
     if (record === undefined) return undefined;
-    const held = this.#held.get(ref.name);
-    // Another process may have stopped and started it since.
-    const isSame = held?.init?.pid === record.init?.pid && held?.init?.startTicks === record.init?.startTicks;
-    const commands = held !== undefined && isSame ? held.commands : this.#hold(record, {});
-    if (options.env !== undefined) commands.setEnv(options.env);
-    return this.#handle(record, commands, await stateOf(record, (await this.#starter.host()).cgroups));
+    if (options.env !== undefined) this.#held.commandsOf(record).setEnv(options.env);
+    return this.#handle(record, await stateOf(record, (await this.#starter.host()).cgroups));
   }
 
   async destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
@@ -120,7 +116,7 @@ export class NamespaceProvider implements SandboxProvider {
     const { dir, disk, channel } = sandboxPaths(this.#stateDir, ref.name);
     // Its files go while its processes do; the record stays until they have gone.
     const clearing = beginToEnd(held?.setup, held?.init) ? [disk, channel].map(beginToRemove) : [];
-    await this.#letGo(ref.name);
+    await this.#held.letGo(ref.name);
     const end = async (): Promise<void> => {
       // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
       const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);
@@ -171,16 +167,8 @@ export class NamespaceProvider implements SandboxProvider {
           { hint: 'Pause it instead.' },
         );
       }
-      const held = this.#held.get(ref.name);
-      await this.#letGo(ref.name);
-      await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
-      await writeRecord(this.#stateDir, {
-        ...record,
-        init: undefined,
-        holder: undefined,
-        uplink: undefined,
-        cgroups: [],
-      });
+      await this.#end(record);
+      await writeRecord(this.#stateDir, { ...record, ...NOT_STARTED });
     });
   }
 
@@ -188,10 +176,8 @@ export class NamespaceProvider implements SandboxProvider {
     return this.#alone(ref, signal, async () => {
       const record = await this.#known(ref);
       if (await isUp(record)) return;
-      await this.#letGo(ref.name);
-      await endSandbox(record, (await this.#starter.host()).cgroups);
-      const again = { ...record, maker: await identifySelf(), uplink: undefined };
-      await this.#start(again, options, signal);
+      await this.#end(record);
+      await this.#startAgain(record, options, signal);
     });
   }
 
@@ -202,7 +188,18 @@ export class NamespaceProvider implements SandboxProvider {
       if (!isAtLeastAsTight(level, record.network)) throw weakerNetworkError(ref.name, record.network, level);
       if (level === 'allowlist') throw noAllowlistError();
       await closeUplink(record.uplink);
-      await writeRecord(this.#stateDir, { ...record, network: level, uplink: undefined });
+      const tightenedFrom = record.tightenedFrom ?? record.network;
+      await writeRecord(this.#stateDir, { ...record, network: level, tightenedFrom, uplink: undefined });
+    });
+  }
+
+  reset(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<ResetReport> {
+    return this.#alone(ref, signal, async () => {
+      const record = await this.#known(ref);
+      return resetSandbox(record, sandboxPaths(this.#stateDir, ref.name), {
+        end: () => this.#end(record),
+        start: () => this.#startAgain(record, options, signal),
+      });
     });
   }
 
@@ -212,7 +209,18 @@ export class NamespaceProvider implements SandboxProvider {
 
   async close(): Promise<void> {
     await this.#starter.close();
-    for (const name of [...this.#held.keys()]) await this.#letGo(name);
+    await this.#held.letAllGo();
+  }
+
+  async #end(record: SandboxRecord): Promise<void> {
+    const setup = this.#held.get(record.name)?.setup;
+    await this.#held.letGo(record.name);
+    await endSandbox(record, (await this.#starter.host()).cgroups, setup);
+  }
+
+  async #startAgain(record: SandboxRecord, options: AttachOptions, signal: AbortSignal): Promise<SandboxRecord> {
+    const again = { ...record, ...NOT_STARTED, maker: await identifySelf() };
+    return this.#start(again, options, signal);
   }
 
   #alone<T>({ name }: SandboxRef, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -235,34 +243,24 @@ export class NamespaceProvider implements SandboxProvider {
     record: SandboxRecord,
     wanted: Pick<SandboxSpec, 'env' | 'onProgress' | 'expectsOneCommand'>,
     signal: AbortSignal,
-  ): Promise<SandboxHandle> {
+    isFresh = false,
+  ): Promise<SandboxRecord> {
     const owned = wanted.expectsOneCommand === true ? 'once' : 'owned';
     const life = record.ephemeral ? owned : 'free';
     const started = await this.#starter.start(record, life, wanted.onProgress ?? (() => undefined), signal);
     const made = { ...started.record, maker: undefined };
-    // Nobody but its maker has use for an ephemeral one, so nobody waits to be told.
-    if (!record.ephemeral) await writeRecord(this.#stateDir, made);
-    return this.#handle(made, this.#hold(made, wanted.env ?? {}, started), 'running');
+    // Nobody but its maker has use for an ephemeral one, so nobody waits to be told, and nobody else will have it.
+    if (!record.ephemeral)
+      await Promise.all([
+        writeRecord(this.#stateDir, made),
+        isFresh ? noteFresh(sandboxPaths(this.#stateDir, made.name), made.init?.pid) : undefined,
+      ]);
+    this.#held.hold(made, wanted.env ?? {}, started);
+    return made;
   }
 
-  #hold(record: SandboxRecord, env: Readonly<Record<string, string>>, made?: StartedSandbox): NamespaceCommands {
-    const commands = new NamespaceCommands(
-      {
-        record,
-        paths: sandboxPaths(this.#stateDir, record.name),
-        privileges: this.#privileges,
-        stock: this.#stock,
-        env,
-        clock: this.#context.clock,
-      },
-      made?.shell,
-    );
-    const { init, ephemeral: isEphemeral } = record;
-    this.#held.set(record.name, { commands, init, isEphemeral, setup: made?.setup });
-    return commands;
-  }
-
-  #handle(record: SandboxRecord, commands: NamespaceCommands, state: ProviderState): SandboxHandle {
+  #handle(record: SandboxRecord, state: ProviderState): SandboxHandle {
+    const commands = this.#held.commandsOf(record);
     return {
       ref: { name: record.name },
       state,
@@ -272,12 +270,6 @@ export class NamespaceProvider implements SandboxProvider {
       files: createShellFiles((command, options) => commands.run(command, options), WORKDIR),
       close: () => commands.close(),
     };
-  }
-
-  async #letGo(name: string): Promise<void> {
-    const held = this.#held.get(name);
-    this.#held.delete(name);
-    await held?.commands.close();
   }
 
   async #known(ref: SandboxRef): Promise<SandboxRecord> {

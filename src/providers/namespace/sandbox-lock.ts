@@ -4,16 +4,16 @@
  */
 import { randomUUID } from 'node:crypto';
 import { readlink, rename, symlink, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type Clock, sleep } from '../../core/clock.ts';
 import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
+import { lockPath } from './layout.ts';
 
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
 
 /** The sandbox's directory may be gone: then there is nobody to exclude. */
 export async function withLock<T>(dir: string, clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const lock = join(dir, 'lock');
+  const lock = lockPath(dir);
   const holder = `${await makerMark()}${randomUUID()}`;
   for (let pauseMs = FIRST_PAUSE_MS; !(await take(lock, holder)); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
     await sleep(clock, pauseMs, signal);

@@ -23,6 +23,8 @@ export interface SandboxRecord {
   readonly ephemeral: boolean;
   readonly image: string | undefined;
   readonly network: NetworkLevel;
+  /** The level it was made with, where that is no longer its own. */
+  readonly tightenedFrom?: NetworkLevel | undefined;
   readonly limits: Limits;
   readonly mounts: readonly Mount[];
   readonly contextId: string | undefined;
@@ -49,12 +51,17 @@ export function newRecord(spec: SandboxSpec, maker: ProcessIdentity | undefined,
     mounts: spec.mounts ?? [],
     contextId: spec.contextId,
     maker,
-    init: undefined,
-    holder: undefined,
-    uplink: undefined,
-    cgroups: [],
+    ...NOT_STARTED,
   };
 }
+
+/** What a record says while no process of the sandbox runs. */
+export const NOT_STARTED: Pick<SandboxRecord, 'init' | 'holder' | 'uplink' | 'cgroups'> = {
+  init: undefined,
+  holder: undefined,
+  uplink: undefined,
+  cgroups: [],
+};
 
 /** The first record of a reserved sandbox: nobody has read an earlier one. */
 export async function writeFirstRecord(stateDir: string, record: SandboxRecord): Promise<void> {

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isAtLeastAsTight } from '../../core/network.ts';
-import type { ResetReport, SandboxHandle, SandboxRef } from '../../provider/provider.ts';
+import type { ResetReport, SandboxHandle, SandboxRef, SandboxSpec } from '../../provider/provider.ts';
 import {
   assertRejects,
   outputOf,
@@ -18,7 +18,7 @@ export const resetCases: readonly ProviderCase[] = [
     name: 'a reset sandbox has no file and no process of what was done in it, and the variables it is given',
     needs: ['reset', 'background'],
     async run(context) {
-      const sandbox = await context.create({ env: { A: 'first' } });
+      const sandbox = await made(context, { env: { A: 'first' } });
       const before = await outputOf(sandbox, 'pwd; ls -A . ~ /tmp');
       await sandbox.files.write('left', 'behind');
       await outputOf(sandbox, `echo left >~/left; echo left >/tmp/left; ${runawayScript('/tmp/beats')}`);
@@ -39,7 +39,7 @@ export const resetCases: readonly ProviderCase[] = [
     name: 'reset twice is clean twice, and by another process too',
     needs: ['reset'],
     async run(context) {
-      const { ref } = await context.create();
+      const { ref } = await made(context);
       assertClean(await reset(context, ref));
       const other = await context.second();
       const report = await other.reset?.(ref, context.signal);
@@ -52,7 +52,7 @@ export const resetCases: readonly ProviderCase[] = [
     name: 'a handle from before a reset reaches nothing of what is there now',
     needs: ['reset'],
     async run(context) {
-      const before = await context.create();
+      const before = await made(context);
       await outputOf(before, 'true');
       assertClean(await reset(context, before.ref));
       await before.commands.run('echo intruder >/tmp/intruder').catch(() => undefined);
@@ -65,7 +65,7 @@ export const resetCases: readonly ProviderCase[] = [
     name: 'a paused sandbox that is reset runs',
     needs: ['reset', 'pause', 'background'],
     async run(context) {
-      const sandbox = await context.create();
+      const sandbox = await made(context);
       await sandbox.commands.start('sleep 1000');
       await context.provider.pause?.(sandbox.ref, context.signal);
       assertClean(await reset(context, sandbox.ref));
@@ -78,7 +78,7 @@ export const resetCases: readonly ProviderCase[] = [
     name: 'a volume outlives a reset, which therefore is not clean',
     needs: ['reset', 'volumes'],
     async run(context) {
-      const { ref } = await context.create({ contextId: `contract-${crypto.randomUUID()}` });
+      const { ref } = await made(context, { contextId: `contract-${crypto.randomUUID()}` });
       assertUnclean(await reset(context, ref));
     },
   },
@@ -91,8 +91,8 @@ export const resetCases: readonly ProviderCase[] = [
         await chmod(source, 0o777);
         const mount = { source, target: '/mnt/contract' };
         const [written, read] = [
-          await context.create({ mounts: [{ ...mount, readOnly: false }] }),
-          await context.create({ mounts: [mount] }),
+          await made(context, { mounts: [{ ...mount, readOnly: false }] }),
+          await made(context, { mounts: [mount] }),
         ];
         assertUnclean(await reset(context, written.ref));
         assertClean(await reset(context, read.ref));
@@ -105,7 +105,7 @@ export const resetCases: readonly ProviderCase[] = [
     name: 'a network that was tightened does not come back by a reset, which is not clean',
     needs: ['reset', 'network-live', 'network-open', 'network-none'],
     async run(context) {
-      const open = await context.create({ network: 'open' }).catch(() => undefined);
+      const open = await made(context, { network: 'open' }).catch(() => undefined);
       // A machine that cannot open a network has none to tighten.
       if (open === undefined) return;
       await context.provider.setNetwork?.(open.ref, 'none', context.signal);
@@ -118,12 +118,17 @@ export const resetCases: readonly ProviderCase[] = [
     name: 'a reset of what is gone says that it is gone',
     needs: ['reset'],
     async run(context) {
-      const { ref } = await context.create();
+      const { ref } = await made(context);
       await context.provider.destroy(ref, context.signal);
       await assertRejects(reset(context, ref), 'SANDBOX_NOT_FOUND');
     },
   },
 ];
+
+/** One that outlives its maker: what is gone with it is not handed on. */
+function made({ create }: ProviderCaseContext, overrides: Partial<SandboxSpec> = {}): Promise<SandboxHandle> {
+  return create({ ephemeral: false, expectsOneCommand: false, ...overrides });
+}
 
 async function reset(
   { provider, signal }: ProviderCaseContext,

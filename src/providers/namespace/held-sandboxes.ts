@@ -1,0 +1,65 @@
+/** What this process holds of sandboxes: shells that wait inside, and the ends of pipes. */
+import type { Clock } from '../../core/clock.ts';
+import type { Setup } from './blank.ts';
+import { sandboxPaths } from './layout.ts';
+import { NamespaceCommands } from './namespace-commands.ts';
+import type { PipeStock } from './pipe-stock.ts';
+import type { Privileges } from './privileges.ts';
+import type { SandboxRecord } from './sandbox-record.ts';
+import type { StartedSandbox } from './sandbox-starter.ts';
+
+export interface Held {
+  readonly commands: NamespaceCommands;
+  readonly init: SandboxRecord['init'];
+  readonly isEphemeral: boolean;
+  /** Of a sandbox that this process started: it holds an owned one alive and tells when it has ended. */
+  readonly setup: Setup | undefined;
+}
+
+export interface HoldingContext {
+  readonly stateDir: string;
+  readonly privileges: Privileges;
+  readonly stock: PipeStock;
+  readonly clock: Clock;
+}
+
+export class HeldSandboxes {
+  readonly #context: HoldingContext;
+  readonly #held = new Map<string, Held>();
+
+  constructor(context: HoldingContext) {
+    this.#context = context;
+  }
+
+  get(name: string): Held | undefined {
+    return this.#held.get(name);
+  }
+
+  /** Those of the processes that are recorded: another process may have stopped and started it since. */
+  commandsOf(record: SandboxRecord): NamespaceCommands {
+    const held = this.#held.get(record.name);
+    const isSame = held?.init?.pid === record.init?.pid && held?.init?.startTicks === record.init?.startTicks;
+    return held !== undefined && isSame ? held.commands : this.hold(record, {});
+  }
+
+  hold(record: SandboxRecord, env: Readonly<Record<string, string>>, made?: StartedSandbox): NamespaceCommands {
+    const { stateDir, ...shared } = this.#context;
+    const commands = new NamespaceCommands(
+      { ...shared, record, paths: sandboxPaths(stateDir, record.name), env },
+      made?.shell,
+    );
+    const { init, ephemeral: isEphemeral } = record;
+    this.#held.set(record.name, { commands, init, isEphemeral, setup: made?.setup });
+    return commands;
+  }
+
+  async letGo(name: string): Promise<void> {
+    const held = this.#held.get(name);
+    this.#held.delete(name);
+    await held?.commands.close();
+  }
+
+  async letAllGo(): Promise<void> {
+    for (const name of [...this.#held.keys()]) await this.letGo(name);
+  }
+}
