@@ -12,8 +12,7 @@ import { provider as module } from './index.ts';
 
 const engines = [
   { name: 'docker', host: dockerHost(), isThere: await requirement('docker') },
-  // Named by whoever wants it: its line says so otherwise.
-  ...((await requirement('podman')) ? [{ name: 'podman', host: podmanHost(), isThere: true }] : []),
+  { name: 'podman', host: podmanHost(), isThere: await requirement('podman') },
 ] as const;
 
 let stateDir = '';

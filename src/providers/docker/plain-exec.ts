@@ -21,6 +21,8 @@ export interface PlainExec {
 
 /** The engine closes the streams a moment before it knows the exit code. */
 const EXIT_LOOKS = 50;
+/** Podman's words, in place of the output, when a program ends before its input does. */
+const OUTPUT_DROPPED = /^Error: (read|write) unixpacket \S+: (read|write): connection reset by peer$/m;
 const NO_SUCH_PROGRAM = /executable file not found|no such file or directory/i;
 
 export async function runPlainExec(
@@ -52,6 +54,7 @@ export async function runPlainExec(
   const streams = takeApart(socket, options.stdin !== undefined);
   const exit = streams.closed.then(() => exitOf(api, execId));
   const result = await runProcess({ ...streams, exit }, options, { clock, killTree: () => killOnHost(api, execId) });
+  if (options.stdin !== undefined && OUTPUT_DROPPED.test(result.stderr)) throw outputDroppedError(exec.command);
   // The engine's own words, in place of the program's output.
   const said = result.stdout + result.stderr;
   const isMissing =
@@ -106,6 +109,14 @@ async function killOnHost(api: DockerApi, execId: string): Promise<void> {
       hint: 'The image has no shell to end it from inside. Destroy the sandbox, or use an image with sh.',
     });
   }
+}
+
+function outputDroppedError([program = '']: readonly string[]): SubletError {
+  return new SubletError(
+    'PROVIDER_UNAVAILABLE',
+    `Podman dropped the output of ${program}, which ended before it had read its input.`,
+    { hint: 'Give it no input, or use an image with sh, where the rest of the input is read for it.' },
+  );
 }
 
 function missingProgram([program = '']: readonly string[]): CommandResult {

@@ -13,6 +13,9 @@ eval "$sublet_script"
  * A command may leave processes behind that hold its output, and these must not speak into the next command's. Only what
  * was born since the command began can be such a process, so only those are looked at. A slot that has one is given up,
  * and so is one whose new processes cannot be looked at.
+ *
+ * What a command left of its input is taken to the end, which comes with the end of the connection: Podman drops what was
+ * said when a process ends before its input does.
  */
 const SLOT = `
 IFS= read -r sublet_token || exit 0
@@ -51,7 +54,8 @@ while :; do
   sublet_survivors
   printf '\\036%s:%s %s\\036%s' "$sublet_token" $sublet_status "$sublet_left" "$sublet_token" >&4
   printf '\\036%s:%s %s\\036%s' "$sublet_token" $sublet_status "$sublet_left" "$sublet_token"
-  [ -z "$sublet_left$2" ] || exit 0
+  [ -z "$sublet_left" ] || exit 0
+  [ -z "$2" ] || { cat || while read -r sublet_a; do :; done; exit 0; } <&3 >/dev/null
 done
 `;
 
