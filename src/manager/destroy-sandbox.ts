@@ -32,8 +32,10 @@ export async function destroySandbox(
   const moved = await beginDestroying(engine, record, cause, options);
   if (moved !== undefined) return finishDestroying(engine, moved);
   const present = await engine.ports.store.getSandbox(record.id);
-  if (present?.state === 'destroying' && options.version === undefined) return finishDestroying(engine, present);
-  return present?.state === 'destroyed' ? present : undefined;
+  if (present?.state !== 'destroying' || options.version !== undefined)
+    return present?.state === 'destroyed' ? present : undefined;
+  // What this process is still making it undoes itself when there is something to undo.
+  return engine.making.has(record.id) ? present : finishDestroying(engine, present);
 }
 
 /** The first half: the row says so, and nobody uses it from then on. undefined when `options` no longer hold. */

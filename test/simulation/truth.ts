@@ -46,7 +46,7 @@ export class Truth implements Law {
   }
 
   rowChanged({ before, after, by }: RowChange): void {
-    if (after !== undefined && after.ownerId !== before?.ownerId) this.#noteHolder(after);
+    if (after !== undefined && after.ownerId !== before?.ownerId) this.#noteHolder(after, before, by);
     if (before !== undefined || after === undefined) return;
     this.#madeAt.set(after.id, this.#simulation.timeline.now);
     if (by !== undefined) this.#makers.set(after.id, by);
@@ -128,9 +128,11 @@ export class Truth implements Law {
     return box === undefined || !isAtLeastAsTight(box.spec.network, network);
   }
 
-  #noteHolder({ id, ownerId }: SandboxRecord): void {
+  #noteHolder({ id, ownerId }: SandboxRecord, before: SandboxRecord | undefined, by: RowChange['by']): void {
     const holder = this.processOf(ownerId);
     const holders = this.#holders.get(id) ?? new Set();
+    // Who leaves hands it over itself.
+    if (by !== undefined && before !== undefined && this.processOf(before.ownerId) === by) holders.delete(by);
     this.#holders.set(id, holder === undefined ? holders : holders.add(holder));
   }
 
