@@ -74,7 +74,10 @@ export class FaultyWorld {
   readonly clock: Clock;
   /** How often each operation was asked for. */
   readonly calls: Record<FaultyOperation, number>;
-  #boxes: FaultyBox[] = [];
+  /** By the provider's own id, oldest first. */
+  readonly #boxes = new Map<string, FaultyBox>();
+  readonly #named = new Map<string, readonly FaultyBox[]>();
+  #inOrder: readonly FaultyBox[] | undefined;
   #stays: Stay[] = [];
   readonly #planned = new Map<FaultyOperation, Fault[]>();
   readonly #wakers = new Set<() => void>();
@@ -95,12 +98,13 @@ export class FaultyWorld {
 
   /** Everything that exists, oldest first. */
   get boxes(): readonly FaultyBox[] {
-    return this.#boxes;
+    this.#inOrder ??= [...this.#boxes.values()];
+    return this.#inOrder;
   }
 
   /** What `list` shows: the same, a little late where the world is so. */
   get listed(): readonly FaultyBox[] {
-    if (this.#listingLagMs === 0) return this.#boxes;
+    if (this.#listingLagMs === 0) return this.boxes;
     const then = this.clock.elapsed() - this.#listingLagMs;
     this.#stays = this.#stays.filter(({ until }) => until > then);
     return this.#stays.filter(({ from }) => from <= then).map(({ box }) => box);
@@ -127,12 +131,12 @@ export class FaultyWorld {
   }
 
   find(name: string): FaultyBox | undefined {
-    return this.#boxes.find((box) => box.name === name);
+    return this.#named.get(name)?.[0];
   }
 
   add(spec: SandboxSpec): FaultyBox {
     const box = this.#make(spec, `box-${++this.#made}`, this.clock.now());
-    this.#boxes.push(box);
+    this.#keep(box);
     if (this.#listingLagMs > 0) this.#stays.push({ box, from: this.clock.elapsed(), until: Infinity });
     return box;
   }
@@ -140,7 +144,7 @@ export class FaultyWorld {
   /** As it was made, in the same place. Handles of the one before find it gone. */
   renew(box: FaultyBox): void {
     const fresh = this.#make(box.spec, box.providerId, box.createdAt);
-    this.#boxes = this.#boxes.map((each) => (each === box ? fresh : each));
+    this.#keep(fresh);
     this.#stays = this.#stays.map((stay) => (stay.box === box ? { ...stay, box: fresh } : stay));
     this.#end(box);
     this.#wake();
@@ -176,13 +180,22 @@ export class FaultyWorld {
 
   /** All of the name, duplicates too. */
   remove(name: string): void {
-    for (const box of this.#boxes) {
-      if (box.name === name) this.#end(box);
+    for (const box of this.#named.get(name) ?? []) {
+      this.#end(box);
+      this.#boxes.delete(box.providerId);
     }
-    this.#boxes = this.#boxes.filter((box) => box.name !== name);
+    this.#named.delete(name);
+    this.#inOrder = undefined;
     for (const stay of this.#stays)
       if (stay.box.state === 'gone') stay.until = Math.min(stay.until, this.clock.elapsed());
     this.#wake();
+  }
+
+  #keep(box: FaultyBox): void {
+    const others = this.#named.get(box.name)?.filter(({ providerId }) => providerId !== box.providerId) ?? [];
+    this.#boxes.set(box.providerId, box);
+    this.#named.set(box.name, [...others, box]);
+    this.#inOrder = undefined;
   }
 
   #end(box: FaultyBox): void {
