@@ -43,6 +43,7 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
       'node:path',
     ],
   },
+  server: { imports: ['core'], builtins: 'all' },
   cli: {
     imports: ['core', 'config', 'telemetry', 'open.ts', 'conformance.ts'],
     builtins: 'all',

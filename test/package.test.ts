@@ -16,6 +16,8 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
 }
 
 interface LockEntry {
@@ -107,6 +109,22 @@ describe('the lock file', async () => {
 
   it('names no registry', () => {
     expect(Object.entries(lock.packages).filter(([, entry]) => entry.resolved !== undefined)).toEqual([]);
+  });
+
+  it('brings none of the packages that only some users want', () => {
+    const brought = new Set<string>();
+    const bring = (name: string): void => {
+      if (brought.has(name)) return;
+      brought.add(name);
+      const entry = lock.packages[`node_modules/${name}`];
+      Object.keys({ ...entry?.dependencies, ...entry?.optionalDependencies }).forEach(bring);
+    };
+    Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }).forEach(bring);
+    const wanted = Object.keys(manifest.peerDependencies);
+    expect(wanted).toEqual(expect.arrayContaining(['e2b', 'pg']));
+    expect(wanted.filter((name) => brought.has(name))).toEqual([]);
+    // One that is not optional is installed unasked.
+    expect(wanted.filter((name) => manifest.peerDependenciesMeta[name]?.optional !== true)).toEqual([]);
   });
 
   it('has every package that another one needs on any platform', () => {
