@@ -144,7 +144,7 @@ export const LEAKS: readonly Leak[] = [
     name: 'a mount',
     leave:
       'mkdir -p /tmp/m; mount -t tmpfs left /tmp/m || unshare -Urm mount -t tmpfs left /tmp/m; mount -o bind /tmp /workspace; test -n "$(grep left /proc/self/mounts)"',
-    look: 'cut -d" " -f2,3,4 /proc/self/mounts | sort',
+    look: 'cut -d" " -f2,3 /proc/self/mounts | sort',
     mayBeRefused: true,
   },
   {
@@ -156,7 +156,7 @@ export const LEAKS: readonly Leak[] = [
     name: 'the name of the machine, and settings of its kernel',
     leave:
       'hostname left || true; for f in kernel/hostname kernel/domainname kernel/shmmax fs/mqueue/queues_max net/ipv4/ip_unprivileged_port_start; do echo 7 >/proc/sys/$f; done 2>/dev/null; false',
-    look: 'cat /proc/sys/kernel/hostname /proc/sys/kernel/domainname /proc/sys/kernel/shmmax /proc/sys/fs/mqueue/queues_max /proc/sys/net/ipv4/ip_unprivileged_port_start 2>/dev/null; true',
+    look: 'grep -c left /proc/sys/kernel/hostname; cat /proc/sys/kernel/domainname /proc/sys/kernel/shmmax /proc/sys/fs/mqueue/queues_max /proc/sys/net/ipv4/ip_unprivileged_port_start 2>/dev/null; true',
     mayBeRefused: true,
   },
 ];

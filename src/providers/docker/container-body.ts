@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Limits, Mount } from '../../core/spec.ts';
 import type { SandboxSpec } from '../../provider/provider.ts';
-import { writeLabels } from './container-label.ts';
+import { type MadeOf, writeLabels } from './container-label.ts';
 import { DEFAULT_IMAGES, type DockerConfig } from './docker-config.ts';
 import type { ContainerBody, HostConfig, MountBody } from './docker-types.ts';
 import { initCommand } from './shell-scripts.ts';
@@ -25,13 +25,12 @@ export function containerBody(spec: SandboxSpec, config: DockerConfig, { mounts,
   const [entrypoint, ...command] = hasShell ? initCommand(isOwned) : config.command;
   const ports = spec.network === 'none' ? [] : config.ports.map((port) => `${port}/tcp`);
   const facts = { workdir: config.workdir, ephemeral: spec.ephemeral, hasShell };
-  return {
+  const body: MadeOf = {
     Image: imageOf(spec),
     Entrypoint: [entrypoint ?? 'sh'],
     Cmd: command,
     ...(config.user === undefined ? {} : { User: config.user }),
     WorkingDir: config.workdir,
-    Labels: writeLabels(spec.labels, facts),
     ...(ports.length === 0 ? {} : { ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])) }),
     OpenStdin: isOwned,
     StdinOnce: isOwned,
@@ -57,6 +56,8 @@ export function containerBody(spec: SandboxSpec, config: DockerConfig, { mounts,
       LogConfig: { Type: 'none' },
     },
   };
+  // An ephemeral one goes with its maker and is not made again.
+  return { ...body, Labels: writeLabels(spec.labels, { ...facts, ...(spec.ephemeral ? {} : { made: body }) }) };
 }
 
 export function imageOf(spec: SandboxSpec): string {

@@ -1,5 +1,6 @@
 /** The one label that the provider adds: it marks a container as ours and says what cannot be read off it otherwise. */
 import type { Labels } from '../../core/spec.ts';
+import type { ContainerBody } from './docker-types.ts';
 
 export const CONTAINER_LABEL = 'sublet.docker';
 
@@ -9,7 +10,11 @@ export interface ContainerFacts {
   readonly workdir: string;
   readonly ephemeral: boolean;
   readonly hasShell: boolean;
+  /** What the engine was asked to make, where it may be asked again. */
+  readonly made?: MadeOf | undefined;
 }
+
+export type MadeOf = Omit<ContainerBody, 'Labels'>;
 
 export function writeLabels(labels: Labels, facts: Omit<ContainerFacts, 'labels'>): Labels {
   return { ...labels, [CONTAINER_LABEL]: JSON.stringify({ labels: Object.keys(labels), ...facts }) };
@@ -26,6 +31,7 @@ export function readFacts(labels: Labels | null | undefined): ContainerFacts | u
       workdir: facts.workdir ?? '/workspace',
       ephemeral: facts.ephemeral === true,
       hasShell: facts.hasShell !== false,
+      made: facts.made,
     };
   } catch {
     return undefined;

@@ -51,7 +51,15 @@ export class ContainerMaker {
   async make(spec: SandboxSpec, signal: AbortSignal): Promise<MadeContainer | undefined> {
     const mounts = await checkMounts(spec.mounts ?? [], this.#api.client.endpoint);
     const user = this.#config.user ?? (await this.#imageUser(spec, signal));
-    const body = containerBody(spec, this.#config, { mounts, isRoot: isRoot(user) });
+    return this.makeOf(containerBody(spec, this.#config, { mounts, isRoot: isRoot(user) }), spec, signal);
+  }
+
+  /** The same from what the engine is to be asked for. */
+  async makeOf(
+    body: ContainerBody,
+    spec: Pick<SandboxSpec, 'name' | 'onProgress'>,
+    signal: AbortSignal,
+  ): Promise<MadeContainer | undefined> {
     const id = await this.#create(spec, body, signal);
     if (id === undefined) return undefined;
     let leash: Socket | undefined;
@@ -60,7 +68,7 @@ export class ContainerMaker {
       // Before the start, because nothing that the shell says may be missed.
       const firstSlot = leash === undefined ? undefined : new ShellSlot(leash, { keepsConnection: true }).ready();
       firstSlot?.catch(() => undefined);
-      const [details] = await Promise.all([this.#api.inspect(id, signal), this.#start(id, imageOf(spec), signal)]);
+      const [details] = await Promise.all([this.#api.inspect(id, signal), this.#start(id, body.Image, signal)]);
       await this.#prepare(details, signal);
       if (signal.aborted) throw abortedError(signal);
       return { details: { ...details, State: RUNNING }, leash, firstSlot };
@@ -127,7 +135,7 @@ export class ContainerMaker {
     if (known !== undefined) return known;
     const found = await this.#api.inspectImage(image, signal).catch(async (error: unknown) => {
       if (!isGone(error)) throw error;
-      await this.#pull(spec, signal);
+      await this.#pull(image, spec, signal);
       return this.#api.inspectImage(image, signal);
     });
     const user = found.Config?.User ?? '';
@@ -135,16 +143,20 @@ export class ContainerMaker {
     return user;
   }
 
-  async #pull(spec: SandboxSpec, signal: AbortSignal): Promise<void> {
-    await pullImage(this.#api, imageOf(spec), spec.onProgress ?? (() => undefined), signal);
+  async #pull(image: string, spec: Pick<SandboxSpec, 'onProgress'>, signal: AbortSignal): Promise<void> {
+    await pullImage(this.#api, image, spec.onProgress ?? (() => undefined), signal);
   }
 
-  async #create(spec: SandboxSpec, body: ContainerBody, signal: AbortSignal): Promise<string | undefined> {
+  async #create(
+    spec: Pick<SandboxSpec, 'name' | 'onProgress'>,
+    body: ContainerBody,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     try {
       return await this.#createOnce(spec.name, body, signal);
     } catch (error) {
       if (!isGone(error) || !/image/i.test((error as Error).message)) throw error;
-      await this.#pull(spec, signal);
+      await this.#pull(body.Image, spec, signal);
       return this.#createOnce(spec.name, body, signal);
     }
   }

@@ -7,12 +7,14 @@ import type { Download } from './engine-download.ts';
 import type {
   ContainerBody,
   ContainerDetails,
+  ContainerProcesses,
   ContainerStats,
   EngineInfo,
   ExecBody,
   ExecDetails,
   ImageDetails,
   ListedContainer,
+  PathChange,
 } from './docker-types.ts';
 
 export class DockerApi {
@@ -68,6 +70,18 @@ export class DockerApi {
   stats(id: string, signal?: AbortSignal): Promise<ContainerStats> {
     const path = `${container(id)}/stats?stream=false&one-shot=true`;
     return this.client.json({ method: 'GET', path, what: `measure the container ${id}`, signal });
+  }
+
+  /** What its own layer has beyond the image. */
+  async changes(id: string, signal?: AbortSignal): Promise<readonly PathChange[]> {
+    const path = `${container(id)}/changes`;
+    const what = `compare the container ${id} with its image`;
+    return (await this.client.json<readonly PathChange[] | null>({ method: 'GET', path, what, signal })) ?? [];
+  }
+
+  top(id: string, signal?: AbortSignal): Promise<ContainerProcesses> {
+    const path = `${container(id)}/top`;
+    return this.client.json({ method: 'GET', path, what: `list the processes of the container ${id}`, signal });
   }
 
   /** The container's main process's input and output, from now on. */

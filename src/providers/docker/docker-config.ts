@@ -7,6 +7,7 @@ import type { ProviderOptionField } from '../../provider/define-provider.ts';
 export const CAPABILITIES: readonly Capability[] = [
   'pause',
   'stop',
+  'reset',
   'snapshot',
   'metrics',
   'pty',

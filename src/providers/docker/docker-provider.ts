@@ -9,6 +9,7 @@ import type {
   AttachOptions,
   ListedSandbox,
   ProviderState,
+  ResetReport,
   SandboxHandle,
   SandboxProvider,
   SandboxRef,
@@ -26,6 +27,7 @@ import type { ContainerDetails } from './docker-types.ts';
 import { isLocal } from './engine-endpoint.ts';
 import { networkOf, setNetworkLevel } from './network-level.ts';
 import { portUrlOf } from './port-url.ts';
+import { resetContainer } from './reset-container.ts';
 import type { ShellSlot } from './shell-slot.ts';
 import { toMetrics } from './usage.ts';
 
@@ -156,6 +158,16 @@ export class DockerProvider implements SandboxProvider {
 
   async setNetwork(ref: SandboxRef, level: NetworkLevel, signal: AbortSignal): Promise<void> {
     await setNetworkLevel(this.#api, (await this.#known(ref, signal)).details, level, signal);
+  }
+
+  async reset(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<ResetReport> {
+    const { details, facts } = await this.#known(ref, signal);
+    const { report, made } = await resetContainer(this.#api, this.#maker, details, facts, signal);
+    if (made !== undefined) {
+      this.#letGo(ref.name);
+      this.#hold(made, options.env ?? {});
+    }
+    return report;
   }
 
   async metrics(ref: SandboxRef, signal: AbortSignal): Promise<SandboxMetrics> {

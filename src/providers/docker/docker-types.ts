@@ -48,6 +48,9 @@ export interface ContainerDetails {
   readonly Id: string;
   readonly Name: string;
   readonly Created: string;
+  /** The image by its own id, whatever its name leads to now. */
+  readonly Image: string;
+  readonly Mounts?: readonly { readonly Type: string; readonly Name?: string; readonly Destination: string }[] | null;
   readonly State: { readonly Status: string; readonly Running: boolean; readonly Paused: boolean };
   readonly Config: {
     readonly User: string;
@@ -65,6 +68,17 @@ export interface ContainerDetails {
     readonly Networks: Readonly<Record<string, { readonly IPAddress?: string; readonly NetworkID?: string }>> | null;
     readonly Ports?: Readonly<Record<string, readonly { readonly HostIp: string; readonly HostPort: string }[] | null>>;
   };
+}
+
+/** A path of a container's own layer. Kind: 0 changed, 1 added, 2 removed. */
+export interface PathChange {
+  readonly Path: string;
+  readonly Kind: number;
+}
+
+export interface ContainerProcesses {
+  readonly Titles: readonly string[];
+  readonly Processes: readonly (readonly string[])[] | null;
 }
 
 export interface ImageDetails {
