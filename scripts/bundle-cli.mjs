@@ -12,12 +12,16 @@ const dist = path.resolve(import.meta.dirname, '../dist');
 const packed = path.join(dist, 'cli-packed');
 const cli = path.join(dist, 'cli');
 
-// What every command needs goes with the entry; what `run` needs is one more file. Modules that a plain run never touches
-// stay apart, above all those that load a package when they are loaded themselves.
+// What every command needs goes with the entry; what `run` needs is two more files: what it takes to start a sandbox's
+// processes, and what is loaded while they start. Modules that a plain run never touches stay apart, above all those that
+// load a package when they are loaded themselves.
 const ENTRY = /\/dist\/(core\/errors|config\/nearest|cli\/(progress|command|command-table|parse\/command-line))\.js$/;
-const HOT =
-  /\/dist\/((open|watch)\.js|(core|manager|config|store|stores\/sqlite|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
+const FIRST =
+  /\/dist\/((open|watch)\.js|(core|config|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
+const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
 const COLD = /\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks)\.js$/;
+
+const LATE = ['crypto', 'stream/promises', 'url'];
 
 // Packed too, because to find it by its name takes longer than to load it. Its native part stays in its own package: beside
 // ours, or below it in a checkout.
@@ -46,7 +50,8 @@ await bundle.write({
     groups: [
       { name: 'sqlite', test: /\/node_modules\//, priority: 3 },
       { name: 'entry', test: ENTRY, priority: 2 },
-      { name: 'engine', test: (id) => HOT.test(id) && !COLD.test(id), priority: 1 },
+      { name: 'first', test: (id) => FIRST.test(id) && !COLD.test(id), priority: 1 },
+      { name: 'engine', test: (id) => SECOND.test(id) && !COLD.test(id), priority: 1 },
     ],
   },
 });
@@ -58,7 +63,29 @@ copyFileSync(path.join(import.meta.dirname, 'launcher.cjs'), path.join(cli, 'mai
 chmodSync(path.join(cli, 'main.cjs'), 0o755);
 for (const name of PACKED)
   copyFileSync(path.join(dist, '../node_modules', name, 'LICENSE'), path.join(cli, `${path.basename(name)}.LICENSE`));
-keepCode(['program', 'entry', 'engine', 'sqlite', 'rolldown-runtime']);
+const KEPT = ['program', 'entry', 'first', 'engine', 'sqlite', 'rolldown-runtime'];
+for (const name of KEPT) trim(path.join(cli, `${name}.cjs`));
+keepCode(KEPT);
+
+/**
+ * Node's own modules that take long to load and are wanted late are loaded by whoever uses them first. Characters beyond
+ * ASCII are written as escapes, so that the text is read without decoding and takes half the memory.
+ */
+function trim(file) {
+  let code = readFileSync(file, 'utf8');
+  for (const builtin of LATE) {
+    const name = `node_${builtin.replace('/', '_')}`;
+    const required = `${name}=require("node:${builtin}")`;
+    if (!code.includes(required)) continue;
+    code = code.replace(`${required},`, '').replace(`,${required};`, ';').replace(`let ${required};`, '');
+    if (code.includes(required)) throw new Error(`${path.basename(file)} loads ${builtin} in a way that is not known.`);
+    code = code.replaceAll(`${name}.`, `require("node:${builtin}").`);
+  }
+  writeFileSync(
+    file,
+    code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );
+}
 
 /** One run, after which V8 is asked for the code of all it has used. A machine without sandboxes gets as far as it does. */
 function keepCode(chunks) {

@@ -15,7 +15,7 @@ function load(name) {
   if (known !== undefined) return known.exports;
   const cachedData = read(`${filename}.${process.version}-${process.arch}.code`);
   if (cachedData === undefined) return require(filename);
-  const source = `(function(exports,require,module,__filename,__dirname){${readFileSync(filename, 'utf8')}\n})`;
+  const source = `(function(exports,require,module,__filename,__dirname){${readFileSync(filename, 'latin1')}\n})`;
   const script = new Script(source, { filename, cachedData });
   const chunk = { id: filename, filename, exports: {}, children: [], loaded: true };
   // Where a chunk that is loaded as usual finds this one.

@@ -36,9 +36,14 @@ export interface OpenOptions {
   /** What a slow create is doing, in words. */
   readonly onProgress?: ((message: string) => void) | undefined;
   /** A sandbox like this is about to be made: its provider gets ready while the store opens. */
-  readonly expects?: SandboxOptions | undefined;
+  readonly expects?: ExpectedOptions | undefined;
   /** Adapters beside the built-in ones, by their id. */
   readonly providers?: readonly ProviderModule[] | undefined;
+}
+
+export interface ExpectedOptions extends SandboxOptions {
+  /** By `run`, which makes it for one command. */
+  readonly expectsOneCommand?: boolean | undefined;
 }
 
 /** Opens the engine. No provider is loaded before the first sandbox. */
@@ -90,12 +95,16 @@ export async function openManager(options: OpenOptions = {}): Promise<Manager> {
 /** Whatever is wrong here is said by the create that follows. */
 async function warm(
   installation: Installation,
-  expected: SandboxOptions,
+  expected: ExpectedOptions,
   provider: (id: string, profile: string) => Promise<SandboxProvider>,
 ): Promise<void> {
   try {
-    const resolved = await resolve(installation, expected, { kind: 'execution' });
-    await (await provider(resolved.provider, resolved.profile)).warm?.();
+    const kind = 'execution';
+    const resolved = await resolve(installation, expected, { kind });
+    const { expectsOneCommand } = expected;
+    await (
+      await provider(resolved.provider, resolved.profile)
+    ).warm?.({ ...resolved, kind, ephemeral: true, expectsOneCommand });
   } catch {
     return;
   }

@@ -1,5 +1,6 @@
 /** A command as data: parsing, help, completions and the reference page all derive from it. */
-import type { SandboxOptions, Sublet } from '../core/api.ts';
+import type { Sublet } from '../core/api.ts';
+import type { ExpectedOptions } from '../open.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {
@@ -59,7 +60,7 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   /** The engine, opened once; the caller of the command closes it. */
   /** Opened on first use. `expects`: the sandbox that is about to be made, so that its provider can get ready meanwhile. */
-  readonly sublet: (expects?: SandboxOptions) => Promise<Sublet>;
+  readonly sublet: (expects?: ExpectedOptions) => Promise<Sublet>;
 }
 
 /** Identity, for the types of `options`. */

@@ -1,12 +1,13 @@
 /** The engine as the commands get it: opened on first use, closed once. */
-import type { SandboxOptions, Sublet } from '../core/api.ts';
+import type { Sublet } from '../core/api.ts';
+import type { ExpectedOptions } from '../open.ts';
 import type { Log } from '../telemetry/log.ts';
 import { updateProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Engine {
   readonly isOpen: boolean;
-  readonly sublet: (expects?: SandboxOptions) => Promise<Sublet>;
+  readonly sublet: (expects?: ExpectedOptions) => Promise<Sublet>;
   close(): Promise<void>;
 }
 
@@ -27,7 +28,7 @@ export function createEngine(env: Environment, terminal: Terminal): Engine {
   };
 }
 
-async function openEngine(env: Environment, terminal: Terminal, expects?: SandboxOptions): Promise<Sublet> {
+async function openEngine(env: Environment, terminal: Terminal, expects?: ExpectedOptions): Promise<Sublet> {
   const [{ open }, log] = await Promise.all([import('../open.ts'), createLog(env, terminal)]);
   // The command line answers signals itself: it closes the engine on the way out.
   return open({ env, log, handleSignals: false, onProgress: updateProgress, expects });

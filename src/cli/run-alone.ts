@@ -10,7 +10,7 @@ export async function runAlone(
   work: SandboxedCommand,
   context: CommandContext,
 ): Promise<number> {
-  const sublet = await context.sublet(wanted);
+  const sublet = await context.sublet({ ...wanted, expectsOneCommand: true });
   const progress = startProgress(context.terminal, 'Starting a sandbox');
   let id: string | undefined;
   const onStart = (sandboxId: string): void => {

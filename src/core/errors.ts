@@ -133,3 +133,7 @@ export function abortedError(signal: AbortSignal): SubletError {
   if (SubletError.is(signal.reason)) return signal.reason;
   return new SubletError('ABORTED', 'The operation was aborted.', { cause: signal.reason });
 }
+
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw abortedError(signal);
+}

@@ -3,7 +3,7 @@ import type { Shell, ShellOptions } from '../core/api.ts';
 import type { Clock } from '../core/clock.ts';
 import type { CommandResult, Commands, RunningCommand } from '../core/commands.ts';
 import { DEFAULT_MAX_OUTPUT_BYTES } from '../core/commands.ts';
-import { SubletError, abortedError } from '../core/errors.ts';
+import { SubletError, throwIfAborted } from '../core/errors.ts';
 import { cryptoBytes } from '../core/ids.ts';
 import { OutputCapture } from '../provider/posix/output-capture.ts';
 import { shellQuote } from '../provider/posix/shell-quote.ts';
@@ -156,10 +156,6 @@ class StatefulShell {
     if (this.#shell === shell) this.#shell = undefined;
     await shell.process.kill();
   }
-}
-
-function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw abortedError(signal);
 }
 
 /**

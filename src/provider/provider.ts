@@ -28,6 +28,9 @@ export interface SandboxSpec {
   readonly onProgress?: ((message: string) => void) | undefined;
 }
 
+/** What is known of a sandbox before it has a name. */
+export type ExpectedSandbox = Omit<SandboxSpec, 'name' | 'labels'>;
+
 /** How a sandbox is found again. */
 export interface SandboxRef {
   readonly name: string;
@@ -69,10 +72,10 @@ export interface SandboxProvider {
    */
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
   /**
-   * A create is about to come: what needs no spec is made ready. Resolves when that goes on without this process, which
-   * may then be busy with other things. Nothing of it outlasts `close`.
+   * A create like this is about to come: what needs no name is made ready. Resolves when that goes on without this
+   * process, which may then be busy with other things. Nothing of it outlasts `close`, nor this process.
    */
-  warm?(): Promise<void>;
+  warm?(expected: ExpectedSandbox): Promise<void>;
   /** Finds it; never starts, wakes or makes one. undefined = certainly gone; doubt throws PROVIDER_UNAVAILABLE. */
   attach(ref: SandboxRef, signal: AbortSignal, options?: AttachOptions): Promise<SandboxHandle | undefined>;
   /** Nothing of it remains, processes and disk included. Already gone is success. */

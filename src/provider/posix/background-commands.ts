@@ -89,6 +89,18 @@ export class BackgroundCommands implements Pick<Commands, 'start' | 'attach' | '
     return infos.filter((info) => info !== undefined).sort((a, b) => b.startedAt - a.startedAt);
   }
 
+  /** Its sandbox has ended: what was still on its way in ends too, and every command is known to be over. */
+  async end(): Promise<void> {
+    const running = (await this.list()).filter((info) => info.running);
+    await Promise.all(
+      running.map(async ({ id }) => {
+        const command = await this.attach(id);
+        await command.kill();
+        await command.wait();
+      }),
+    );
+  }
+
   async #startPty(id: CommandId, dir: string, line: LaunchLine, tag: ProcessTag, options: StartOptions): Promise<void> {
     const { startPty } = await import('./pty-command.ts');
     const { clock, kill } = this.#options;

@@ -24,6 +24,8 @@ export interface Blank {
   /** Its control groups, once its first process is in them. */
   readonly cgroups: Promise<readonly string[]>;
   readonly setup: Setup;
+  /** While it waits ahead of need it keeps nobody alive. */
+  setReferenced(referenced: boolean): void;
   /** Ends it and leaves nothing. */
   discard(): Promise<void>;
 }
@@ -53,7 +55,8 @@ export async function makeBlank(
     setup.lifeline.write('mapped\n');
     onMapped();
     await setup.line('b');
-    return { init, holder, cgroups, setup, discard: leave };
+    const setReferenced = (referenced: boolean): void => setup.setReferenced(referenced);
+    return { init, holder, cgroups, setup, setReferenced, discard: leave };
   } catch (cause) {
     await leave();
     throw cause;

@@ -38,14 +38,34 @@ export async function buildSandbox(
 ): Promise<Prepared> {
   await Promise.all(record.mounts.map((mount) => checkSource(mount.source)));
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock);
+  const [{ table, target }] = await Promise.all([
+    planMounts(host, roots, record, paths, onProgress),
+    makeDisk(paths.disk, host.diskOwner),
+    makeChannel(paths, channel, host.stock, life),
+  ]);
+  await writeFile(paths.mountTable, table);
+  return {
+    mountTable: paths.mountTable,
+    target,
+    limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)),
+    channel,
+  };
+}
+
+/** What will be mounted, as the host is now, and where. */
+export async function planMounts(
+  host: BuildHost,
+  roots: RootCache,
+  record: SandboxRecord,
+  paths: SandboxPaths,
+  onProgress: (message: string) => void,
+): Promise<{ readonly table: string; readonly target: string }> {
   const [{ image, root }, mountInfo, volumeDir, resolvConf] = await Promise.all([
     roots.get(record.image, record.mounts, onProgress),
     // Read for each sandbox: the host may have mounted something since the last.
     readFile('/proc/self/mountinfo', 'utf8'),
     record.contextId === undefined ? undefined : openVolume(host.stateDir, record.contextId, host.diskOwner),
     record.network === 'open' ? writeResolvConf(paths.dir) : undefined,
-    makeDisk(paths.disk, host.diskOwner),
-    makeChannel(paths, channel, host.stock, life),
   ]);
   const target = host.movesRoot ? root : OVER_ROOT;
   const table = mountTable({
@@ -63,13 +83,7 @@ export async function buildSandbox(
     lockedFlags: lockedFlagsFrom(mountInfo),
     mountsBelow: mountsBelowFrom(mountInfo),
   });
-  await writeFile(paths.mountTable, table);
-  return {
-    mountTable: paths.mountTable,
-    target,
-    limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)),
-    channel,
-  };
+  return { table, target };
 }
 
 /** Said here in words; `mount` would speak of a special device. */

@@ -1,5 +1,4 @@
 /** Control groups, version 1 and 2, where this process may write them. */
-import { randomUUID } from 'node:crypto';
 import { access, constants, mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
@@ -80,11 +79,6 @@ export async function limitCgroups(
 /** Succeeds when they are gone already. Processes that are still ending make it wait a little. */
 export async function removeCgroups(dirs: readonly string[]): Promise<void> {
   await Promise.all(dirs.map(removeGroup));
-}
-
-/** Unique among those of one process. */
-export function cgroupName(): string {
-  return randomUUID().slice(0, 8);
 }
 
 /** A group this old that nobody has joined, or that all have left, is nobody's, whoever made it. */

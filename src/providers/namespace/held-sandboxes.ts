@@ -6,7 +6,7 @@ import { NamespaceCommands } from './namespace-commands.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import type { Privileges } from './privileges.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
-import type { StartedSandbox } from './sandbox-starter.ts';
+import type { StartedSandbox } from './start-sandbox.ts';
 
 export interface Held {
   readonly commands: NamespaceCommands;

@@ -35,7 +35,10 @@ export interface SandboxPaths {
 }
 
 export function sandboxPaths(stateDir: string, name: string): SandboxPaths {
-  const dir = join(stateDir, 'sandboxes', name);
+  return pathsIn(join(stateDir, 'sandboxes', name));
+}
+
+export function pathsIn(dir: string): SandboxPaths {
   return {
     dir,
     record: join(dir, 'sandbox.json'),
@@ -63,6 +66,11 @@ export const DISK_DIRS: readonly { readonly name: string; readonly target: strin
 /** The name of a thing while it is being made: `<what it will be>.<who makes it><unique>.new`. */
 export function draftName(path: string, mark: string, unique: string): string {
   return `${path}.${mark}${unique}.new`;
+}
+
+/** Tells drafts and control groups of one process apart. No secret: what makes those takes Node long to load. */
+export function uniqueName(): string {
+  return Math.random().toString(36).slice(2);
 }
 
 /** Who makes it and what tells it from others, when the name is that of a draft. */

@@ -115,6 +115,11 @@ export class NamespaceCommands implements Commands {
     return this.#background.list();
   }
 
+  /** After the sandbox's processes have ended: see `BackgroundCommands.end`. */
+  end(): Promise<void> {
+    return this.#background.end();
+  }
+
   /** Ends the waiting shells; commands that run go on, and the next one finds its way in anew. */
   async close(): Promise<void> {
     this.#cancelRest();

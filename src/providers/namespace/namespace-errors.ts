@@ -77,3 +77,11 @@ export function weakerNetworkError(name: string, from: string, to: string): Subl
     { hint: 'Make a new sandbox.' },
   );
 }
+
+export function noStopError(): SubletError {
+  return new SubletError(
+    'UNSUPPORTED',
+    'A sandbox with a disk limit keeps its disk in memory, which a stop would lose.',
+    { hint: 'Pause it instead.' },
+  );
+}

@@ -1,6 +1,6 @@
 /** Sandboxes of Linux namespaces on this machine. */
 import { resolve } from 'node:path';
-import { abortedError, SubletError, toSubletError } from '../../core/errors.ts';
+import { throwIfAborted, toSubletError } from '../../core/errors.ts';
 import { isAtLeastAsTight, type NetworkLevel } from '../../core/network.ts';
 import type { Labels, SandboxMetrics } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
@@ -8,6 +8,7 @@ import type { ProviderContext } from '../../provider/define-provider.ts';
 import { createShellFiles } from '../../provider/posix/shell-files.ts';
 import type {
   AttachOptions,
+  ExpectedSandbox,
   ListedSandbox,
   ProviderState,
   ResetReport,
@@ -22,7 +23,7 @@ import { sandboxPaths, WORKDIR } from './layout.ts';
 import { HeldSandboxes } from './held-sandboxes.ts';
 import { madeByOther, MAKING } from './making.ts';
 import { CAPABILITIES, uplinkOption } from './namespace-config.ts';
-import { lostError, noAllowlistError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
+import { lostError, noAllowlistError, noStopError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
 import { identifySelf } from './process-identity.ts';
@@ -42,6 +43,7 @@ import {
 import { withLock } from './sandbox-lock.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
 import { isUp, stateOf } from './sandbox-state.ts';
+import { become, isPlain } from './spare.ts';
 import { closeUplink } from './uplink.ts';
 import { usageOf } from './usage.ts';
 
@@ -82,8 +84,8 @@ export class NamespaceProvider implements SandboxProvider {
     MAKING.add(sandboxPaths(this.#stateDir, spec.name).dir);
     try {
       const record = newRecord(spec, await identifySelf(), this.#context.clock.now());
-      await writeFirstRecord(this.#stateDir, record);
-      const made = await this.#start(record, spec, signal, true);
+      const made = (await this.#fromSpare(record, spec)) ?? (await this.#fromNothing(record, spec, signal));
+      this.#starter.refill(isPlain(spec));
       return this.#handle(made, 'running');
     } catch (cause) {
       await this.destroy({ name: spec.name }, AbortSignal.timeout(10_000)).catch((error: unknown) => {
@@ -98,8 +100,8 @@ export class NamespaceProvider implements SandboxProvider {
     }
   }
 
-  warm(): Promise<void> {
-    return this.#starter.warm();
+  warm(expected: ExpectedSandbox): Promise<void> {
+    return this.#starter.warm(isPlain(expected));
   }
 
   async attach(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<SandboxHandle | undefined> {
@@ -160,13 +162,7 @@ export class NamespaceProvider implements SandboxProvider {
   stop(ref: SandboxRef, signal: AbortSignal): Promise<void> {
     return this.#alone(ref, signal, async () => {
       const record = await this.#known(ref);
-      if (record.limits.diskBytes !== undefined) {
-        throw new SubletError(
-          'UNSUPPORTED',
-          'A sandbox with a disk limit keeps its disk in memory, which a stop would lose.',
-          { hint: 'Pause it instead.' },
-        );
-      }
+      if (record.limits.diskBytes !== undefined) throw noStopError();
       await this.#end(record);
       await writeRecord(this.#stateDir, { ...record, ...NOT_STARTED });
     });
@@ -214,8 +210,10 @@ export class NamespaceProvider implements SandboxProvider {
 
   async #end(record: SandboxRecord): Promise<void> {
     const setup = this.#held.get(record.name)?.setup;
+    const commands = this.#held.commandsOf(record);
     await this.#held.letGo(record.name);
     await endSandbox(record, (await this.#starter.host()).cgroups, setup);
+    await commands.end();
   }
 
   async #startAgain(record: SandboxRecord, options: AttachOptions, signal: AbortSignal): Promise<SandboxRecord> {
@@ -237,6 +235,20 @@ export class NamespaceProvider implements SandboxProvider {
     }
     if (!(await isUp(record))) await this.start(ref, signal, { env: spec.env });
     return (await this.attach(ref, signal, { env: spec.env })) ?? Promise.reject(lostError(spec.name));
+  }
+
+  /** undefined when none is there to be taken. */
+  async #fromSpare(record: SandboxRecord, spec: SandboxSpec): Promise<SandboxRecord | undefined> {
+    const spare = isPlain(spec) ? await this.#starter.takeSpare() : undefined;
+    if (spare === undefined) return undefined;
+    const named = await become(spare, record, sandboxPaths(this.#stateDir, record.name));
+    this.#held.hold(named.record, spec.env ?? {}, named);
+    return named.record;
+  }
+
+  async #fromNothing(record: SandboxRecord, spec: SandboxSpec, signal: AbortSignal): Promise<SandboxRecord> {
+    await writeFirstRecord(sandboxPaths(this.#stateDir, record.name), record);
+    return this.#start(record, spec, signal, true);
   }
 
   async #start(
@@ -281,8 +293,4 @@ export class NamespaceProvider implements SandboxProvider {
     if (!(await isUp(record))) throw lostError(ref.name);
     return record;
   }
-}
-
-function throwIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw abortedError(signal);
 }

@@ -22,6 +22,14 @@ describe('what killed processes left', () => {
     expect(left.toSorted()).toEqual([`abc.${elsewhere}u-u-i-d.new`, `abc.${mark}u-u-i-d.new`, 'abc'].toSorted());
   });
 
+  it('may be a spare sandbox that was never asked for', async () => {
+    const [mine, dead] = [await makerMark(), (await makerMark()).replace(/-\d+-$/, '-1-')];
+    for (const maker of [mine, dead])
+      await mkdir(draftName(join(stateDir, 'spares/spare'), maker, 'one'), { recursive: true });
+    await removeRemains(stateDir, undefined);
+    expect(await readdir(join(stateDir, 'spares'))).toEqual([`spare.${mine}one.new`]);
+  });
+
   it('goes after a day where nobody can tell', async () => {
     const old = join(stateDir, 'images/abc.0b1d2c3e-4f56-4a7b-8c9d-0e1f2a3b4c5d.new');
     await mkdir(old, { recursive: true });

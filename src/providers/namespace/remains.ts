@@ -12,7 +12,7 @@ const ABANDONED_MS = 24 * 60 * 60_000;
 /** Takes nothing from a process that lives, and never fails: what cannot be removed now is tried again by the next. */
 export async function removeRemains(stateDir: string, cgroups: CgroupHost | undefined): Promise<void> {
   await Promise.all([
-    ...['roots', 'images'].map((name) => removeDrafts(join(stateDir, name))),
+    ...['roots', 'images', 'spares'].map((name) => removeDrafts(join(stateDir, name))),
     cgroups === undefined ? undefined : sweepCgroups(cgroups),
   ]);
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { NetworkLevel } from '../../core/network.ts';
 import type { Labels, Limits, Mount } from '../../core/spec.ts';
 import type { SandboxSpec } from '../../provider/provider.ts';
-import { sandboxPaths } from './layout.ts';
+import { type SandboxPaths, sandboxPaths } from './layout.ts';
 import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
 
 /** A pair of devices; everything of it on the host carries this one's name. */
@@ -63,9 +63,9 @@ export const NOT_STARTED: Pick<SandboxRecord, 'init' | 'holder' | 'uplink' | 'cg
   cgroups: [],
 };
 
-/** The first record of a reserved sandbox: nobody has read an earlier one. */
-export async function writeFirstRecord(stateDir: string, record: SandboxRecord): Promise<void> {
-  await writeFile(sandboxPaths(stateDir, record.name).record, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
+/** The first record of a reserved or spare sandbox: nobody has read an earlier one. */
+export async function writeFirstRecord({ record: path }: SandboxPaths, record: SandboxRecord): Promise<void> {
+  await writeFile(path, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
 }
 
 export async function writeRecord(stateDir: string, record: SandboxRecord): Promise<void> {

@@ -2,24 +2,19 @@
 import { readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import type { Clock } from '../../core/clock.ts';
-import { type Life, makeBlank, type Setup } from './blank.ts';
-import { BlankSupply } from './blank-supply.ts';
-import { type BuildHost, buildSandbox } from './build-sandbox.ts';
-import { cgroupName, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
-import { sandboxPaths } from './layout.ts';
+import { type Blank, type Life, makeBlank } from './blank.ts';
+import { type BuildHost, buildSandbox, planMounts } from './build-sandbox.ts';
+import { findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
+import { type SandboxPaths, sandboxPaths, uniqueName } from './layout.ts';
 import { defaultLimits } from './limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import type { Privileges } from './privileges.ts';
 import { RootCache } from './root-cache.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
-import { type FirstShell, startSandbox } from './start-sandbox.ts';
+import { isAlive, makeSpare, type Spare } from './spare.ts';
+import { startSandbox, type StartedSandbox } from './start-sandbox.ts';
+import { Supply } from './supply.ts';
 import { openUplink, type UplinkTool } from './uplink.ts';
-
-export interface StartedSandbox {
-  readonly record: SandboxRecord;
-  readonly shell: FirstShell;
-  readonly setup: Setup;
-}
 
 export interface StarterContext {
   readonly stateDir: string;
@@ -32,19 +27,29 @@ export interface StarterContext {
 
 const SWEEP_AFTER_MS = 5_000;
 
+/** One start: whose, where, how long it lives, and on which namespaces. */
+interface Start {
+  readonly record: SandboxRecord;
+  readonly paths: SandboxPaths;
+  readonly life: Life;
+  readonly taking: Promise<Blank>;
+  readonly onProgress: (message: string) => void;
+  /** Puts what is known of it where the next process finds it. */
+  readonly keep: (record: SandboxRecord) => Promise<void>;
+}
+
 export class SandboxStarter {
   readonly #context: StarterContext;
   readonly #roots: RootCache;
-  readonly #blanks: BlankSupply;
+  readonly #blanks: Supply<Blank>;
+  readonly #spares: Supply<Spare>;
   #host: Promise<BuildHost> | undefined;
 
   constructor(context: StarterContext) {
     this.#context = context;
     this.#roots = new RootCache(context.stateDir, context.clock);
-    this.#blanks = new BlankSupply(
-      (onMapped) => makeBlank(context.privileges, async () => (await this.host()).cgroups, cgroupName(), onMapped),
-      context.clock,
-    );
+    this.#blanks = new Supply((onMapped) => this.#makeBlank(onMapped), context.clock);
+    this.#spares = new Supply((onMapped) => this.#makeSpare(onMapped), context.clock);
   }
 
   host(): Promise<BuildHost> {
@@ -59,9 +64,59 @@ export class SandboxStarter {
     signal: AbortSignal,
   ): Promise<StartedSandbox> {
     const { stateDir } = this.#context;
+    const taking = this.#blanks.take().then((blank) => blank ?? this.#makeBlank());
+    const keep = (known: SandboxRecord): Promise<void> => writeRecord(stateDir, known);
+    const paths = sandboxPaths(stateDir, record.name);
+    return this.#assemble({ record, paths, life, taking, onProgress, keep }, signal);
+  }
+
+  /** One that was made ahead and is as one made now would be; undefined when there is none. */
+  async takeSpare(): Promise<Spare | undefined> {
+    const spare = await this.#spares.take();
+    if (spare === undefined) return undefined;
+    const present = await this.#mountsOf(spare.record, spare.paths).catch(() => undefined);
+    if (isAlive(spare) && spare.mounts === present) return spare;
+    await spare.discard();
+    return undefined;
+  }
+
+  /** What every sandbox of the default image needs, before anybody has asked for one. Resolves when that is under way. */
+  async warm(isPlain: boolean): Promise<void> {
+    await new Promise<void>((resolve) => (isPlain ? this.#spares : this.#blanks).prepare(resolve));
+    this.#roots.get(undefined, [], () => undefined).catch(() => undefined);
+  }
+
+  /** A sandbox is up, and another of its kind may follow. */
+  refill(isPlain: boolean): void {
+    (isPlain ? this.#spares : this.#blanks).refill();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#blanks.close(), this.#spares.close()]);
+  }
+
+  #makeBlank(onMapped?: () => void): Promise<Blank> {
+    return makeBlank(this.#context.privileges, async () => (await this.host()).cgroups, uniqueName(), onMapped);
+  }
+
+  #makeSpare(onMapped?: () => void): Promise<Spare> {
+    // At once: it takes longer than the rest of the way to a sandbox.
+    const taking = this.#makeBlank(onMapped);
+    taking.catch(() => undefined);
+    const never = new AbortController().signal;
+    // It ends with this process, so that nobody else has to find it.
+    const [life, onProgress, keep] = ['once', () => undefined, async () => undefined] as const;
+    return makeSpare(this.#context.stateDir, async (record, paths) => {
+      const mounts = await this.#mountsOf(record, paths);
+      return { mounts, ...(await this.#assemble({ record, paths, life, taking, onProgress, keep }, never)) };
+    });
+  }
+
+  /** Joins what a sandbox needs on the host with the namespaces it will run in. */
+  async #assemble(start: Start, signal: AbortSignal): Promise<StartedSandbox> {
+    const { record, paths, life, taking, onProgress, keep } = start;
     const host = await this.host();
-    const preparing = buildSandbox(host, this.#roots, record, sandboxPaths(stateDir, record.name), life, onProgress);
-    const taking = this.#blanks.take();
+    const preparing = buildSandbox(host, this.#roots, record, paths, life, onProgress);
     const [prepared, blank] = await Promise.all([preparing, taking]).catch(async (cause: unknown) => {
       // Whichever came through is not to be left behind by the other's failure.
       await Promise.allSettled([preparing, taking.then((unused) => unused.discard())]);
@@ -76,16 +131,15 @@ export class SandboxStarter {
       await limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
     };
     const begin = async (): Promise<void> => {
-      await writeRecord(stateDir, started);
+      await keep(started);
       if (record.network !== 'open') return;
       await openUplink({ name: record.name, init, holder }, this.#context.uplink, (uplink) => {
         started = { ...started, uplink };
-        return writeRecord(stateDir, started);
+        return keep(started);
       });
     };
     try {
       const shell = await startSandbox(blank, { life, prepared, confine, record: begin }, signal);
-      this.#blanks.refill();
       return { record: started, shell, setup };
     } catch (cause) {
       await blank.discard();
@@ -93,14 +147,8 @@ export class SandboxStarter {
     }
   }
 
-  /** What every sandbox of the default image needs, before anybody has asked for one. Resolves when that is under way. */
-  async warm(): Promise<void> {
-    await new Promise<void>((resolve) => this.#blanks.prepare(resolve));
-    this.#roots.get(undefined, [], () => undefined).catch(() => undefined);
-  }
-
-  close(): Promise<void> {
-    return this.#blanks.close();
+  async #mountsOf(record: SandboxRecord, paths: SandboxPaths): Promise<string> {
+    return (await planMounts(await this.host(), this.#roots, record, paths, () => undefined)).table;
   }
 
   async #lookAround(): Promise<BuildHost> {

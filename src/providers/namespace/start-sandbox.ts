@@ -1,8 +1,9 @@
 /** Turns blank namespaces into a running sandbox: mounts, first process, resident shell. */
 import { OnlyShell } from './armed-shell.ts';
-import type { Blank, Life } from './blank.ts';
+import type { Blank, Life, Setup } from './blank.ts';
 import type { Channel } from './channel.ts';
 import { ResidentShell } from './resident-shell.ts';
+import type { SandboxRecord } from './sandbox-record.ts';
 
 /** What the setup must find in place. */
 export interface Prepared {
@@ -25,6 +26,12 @@ export interface StartPlan {
 
 /** What waits inside for commands: one for any number, or one for the first. */
 export type FirstShell = ResidentShell | OnlyShell;
+
+export interface StartedSandbox {
+  readonly record: SandboxRecord;
+  readonly shell: FirstShell;
+  readonly setup: Setup;
+}
 
 /** Throws when any step fails; the caller destroys what there is. */
 export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortSignal): Promise<FirstShell> {
