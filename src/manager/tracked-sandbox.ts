@@ -1,6 +1,6 @@
 /** Commands and files that count as activity while they last: busy is not idle. */
 import type { Command, Commands, RunningCommand } from '../core/commands.ts';
-import type { SubletError } from '../core/errors.ts';
+import type { ErrorCode, SubletError } from '../core/errors.ts';
 import { abortedError, toSubletError } from '../core/errors.ts';
 import type { FileOptions, Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
@@ -25,11 +25,14 @@ export function trackCommands(tracking: Tracking): Commands {
     tracking.env === undefined ? options : ({ ...options, env: { ...tracking.env, ...options?.env } } as O);
   return Object.freeze<Commands>({
     run: (command: Command, options) =>
-      during(tracking, (live) =>
-        untilEnd(tracking, options?.signal, (signal) =>
+      during(tracking, async (live) => {
+        const result = await untilEnd(tracking, options?.signal, (signal) =>
           live.handle.commands.run(command, withEnv(signal === undefined ? options : { ...options, signal })),
-        ),
-      ),
+        );
+        // An end that nobody saw may be the sandbox's.
+        if (result.exitCode === null && !result.timedOut) live.isDoubted = true;
+        return result;
+      }),
     start: (command, options) =>
       during(tracking, async (live) =>
         follow(tracking, live, await started(tracking, live.handle.commands.start(command, withEnv(options)))),
@@ -141,10 +144,12 @@ function follow(tracking: Tracking, live: LiveSandbox, running: RunningCommand):
   });
 }
 
+/** Also what says that it does not run: somebody else stopped it, or the provider was restarted. */
+const DOUBTS: readonly ErrorCode[] = ['SANDBOX_LOST', 'SANDBOX_NOT_FOUND', 'STATE_CONFLICT', 'PROVIDER_UNAVAILABLE'];
+
 // The next acquire asks the provider; a failing use alone proves nothing.
 function noted(live: LiveSandbox, cause: unknown): SubletError {
   const error = toSubletError(cause, 'PROVIDER_UNAVAILABLE');
-  if (error.code === 'SANDBOX_LOST' || error.code === 'SANDBOX_NOT_FOUND' || error.code === 'PROVIDER_UNAVAILABLE')
-    live.isDoubted = true;
+  if (DOUBTS.includes(error.code)) live.isDoubted = true;
   return error;
 }

@@ -15,7 +15,9 @@ export const REQUIREMENTS = [
   'iptables',
   'busybox',
   'docker',
+  'dockerd',
   'podman',
+  'btrfs',
   'postgres',
 ] as const;
 export type RequirementName = (typeof REQUIREMENTS)[number];
@@ -93,17 +95,30 @@ const PROBES: Readonly<Record<RequirementName, RequirementProbe>> = {
     if (host === undefined) return 'SUBLET_TEST_DOCKER_HOST names no engine';
     return failure(['docker', '--host', host, 'version']);
   },
+  // An engine of a test's own, for what nobody else's engine may suffer.
+  dockerd: async () => {
+    if (process.getuid?.() !== 0) return 'only root can start an engine';
+    return (await failure(['dockerd', '--version'])) ?? (await failure(['docker', '--version'])) ?? PROBES.busybox();
+  },
   podman: async () => {
     const host = podmanHost();
     if (host === undefined) return 'SUBLET_TEST_PODMAN_HOST names no service';
     return failure(['podman', '--url', host, 'version']);
   },
+  // A file system of which the engine can give each container a share.
+  btrfs: async () => (await PROBES.dockerd()) ?? failure(['sh', '-c', BTRFS_PROBE]),
   postgres: async () => {
     const { sharedPostgres } = await import('./postgres.ts');
     const server = await sharedPostgres();
     return 'reason' in server ? server.reason : undefined;
   },
 };
+
+const BTRFS_PROBE = `
+command -v mkfs.btrfs >/dev/null || { echo 'there is no mkfs.btrfs' >&2; exit 1; }
+grep -qw btrfs /proc/filesystems || { echo 'the kernel has no btrfs' >&2; exit 1; }
+losetup --find >/dev/null
+`;
 
 async function failure([command = '', ...args]: readonly string[]): Promise<string | undefined> {
   try {

@@ -164,7 +164,7 @@ export class ArchiveFiles implements Files {
       body,
     );
     await api.putArchive(details.Id, '/', tar, signal).catch((error: unknown) => {
-      if (SubletError.is(error, 'ABORTED') || SubletError.is(error, 'QUOTA_EXCEEDED')) throw error;
+      if (SubletError.is(error, 'ABORTED')) throw error;
       throw fileError(path, (error as Error).message);
     });
   }

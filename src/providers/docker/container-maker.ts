@@ -167,7 +167,7 @@ export class ContainerMaker {
       return await this.#api.createContainer(name, body);
     } catch (error) {
       if (isNameTaken(error)) return undefined;
-      throw storageError(error) ?? error;
+      throw storageError(error) ?? (await runtimeError(this.#api, this.#config, error)) ?? error;
     }
   }
 
@@ -218,6 +218,21 @@ function storageError(error: unknown): SubletError | undefined {
   return new SubletError('UNSUPPORTED', 'This engine cannot limit the disk of a container.', {
     cause: error,
     hint: 'It needs the overlay2 driver on xfs mounted with pquota. Leave the disk limit out.',
+  });
+}
+
+/** undefined when it is about something else. */
+async function runtimeError(
+  api: DockerApi,
+  { runtime }: DockerConfig,
+  error: unknown,
+): Promise<SubletError | undefined> {
+  const isMeant = SubletError.is(error) && /runtime/i.test(error.message) && error.message.includes(runtime ?? '\n');
+  if (!isMeant) return undefined;
+  const known = Object.keys((await api.info().catch(() => undefined))?.Runtimes ?? {});
+  return new SubletError('CONFIG_INVALID', `The engine has no runtime "${runtime}".`, {
+    cause: error,
+    hint: `It has: ${known.join(', ')}. Register it in the engine's configuration, or correct docker.runtime.`,
   });
 }
 

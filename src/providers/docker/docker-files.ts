@@ -159,13 +159,15 @@ class DockerFiles implements Files {
     return this.#shell.remove(path, options);
   }
 
-  async #writeSmall(path: string, bytes: Uint8Array, { mode, signal }: WriteOptions): Promise<void> {
-    const text = `printf %b '${encodeForPrintf(bytes)}' >"$1"`;
+  async #writeSmall(path: string, bytes: Uint8Array, options: WriteOptions): Promise<void> {
+    const { mode, signal } = options;
+    // The shell's own printf does not always say why it failed, as on a full disk; the other way does.
+    const text = `printf %b '${encodeForPrintf(bytes)}' >"$1" 2>/dev/null || exit ${OTHER_WAY}`;
     const script =
       mode === undefined
         ? `${MAKE_PARENT}; ${text}`
-        : `umask 077; ${MAKE_PARENT}; ${text} && chmod ${(mode & 0o7777).toString(8)} "$1"`;
-    await this.#script(script, path, signal);
+        : `umask 077; ${MAKE_PARENT}; ${text}; chmod ${(mode & 0o7777).toString(8)} "$1"`;
+    if ((await this.#script(script, path, signal)) === undefined) await this.#shell.write(path, bytes, options);
   }
 
   /** False when it is the shell's to write. */
@@ -188,7 +190,8 @@ class DockerFiles implements Files {
       await api.putArchive(details.Id, place.dir, tarFile(header, chunksOf(bytes)), signal);
       return true;
     } catch (error) {
-      if (SubletError.is(error, 'ABORTED') || SubletError.is(error, 'QUOTA_EXCEEDED')) throw error;
+      if (SubletError.is(error, 'ABORTED')) throw error;
+      if (SubletError.is(error, 'QUOTA_EXCEEDED')) throw fileError(path, error.message);
       return false;
     }
   }
