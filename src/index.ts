@@ -54,6 +54,18 @@ export type { NetworkLevel } from './core/network.ts';
 export { NETWORK_LEVELS } from './core/network.ts';
 export type { ExitAction, IdleAction, LifecyclePolicy, LostAction } from './core/policy.ts';
 export { DEFAULT_POLICY, defaultPolicy } from './core/policy.ts';
+export type {
+  PoolCounts,
+  PoolDefinition,
+  PoolHistogram,
+  PoolInfo,
+  PoolLeaseOptions,
+  Pools,
+  PoolSettings,
+  PoolStats,
+  WarmOptions,
+} from './core/pools.ts';
+export { DEFAULT_POOL } from './core/pool-settings.ts';
 export type { RecoveryAction } from './core/recovery.ts';
 export type { SandboxKind, SessionKey, SessionKeyInput, SessionKeyParts } from './core/session-key.ts';
 export { formatSessionKey, parseSessionKey, SANDBOX_KINDS, sessionKey } from './core/session-key.ts';

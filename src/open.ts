@@ -74,6 +74,7 @@ export async function openManager(options: OpenOptions = {}): Promise<Manager> {
       resolve: (wanted, facts) => resolve(installation, wanted, facts),
       provider,
       isRunning,
+      pools: () => config.pools(),
       snapshots: () => openSnapshots(config),
       watch: (ownerId, id) => watch.begin(ownerId, id),
       identity,

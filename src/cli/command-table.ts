@@ -17,6 +17,7 @@ export const COMMANDS: Readonly<Record<string, Load>> = {
   rm: () => import('./commands/rm.ts'),
   reap: () => import('./commands/reap.ts'),
   'destroy-all-sessions': () => import('./commands/destroy-all-sessions.ts'),
+  pool: () => import('./commands/pool.ts'),
   cp: () => import('./commands/cp.ts'),
   logs: () => import('./commands/logs.ts'),
   events: () => import('./commands/events.ts'),
@@ -31,7 +32,7 @@ export const COMMANDS: Readonly<Record<string, Load>> = {
 
 export const COMMAND_GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Run', ['run', 'exec', 'shell', 'new']],
-  ['Manage', ['ls', 'inspect', 'pause', 'resume', 'stop', 'snapshot', 'rm', 'reap', 'destroy-all-sessions']],
+  ['Manage', ['ls', 'inspect', 'pause', 'resume', 'stop', 'snapshot', 'rm', 'pool', 'reap', 'destroy-all-sessions']],
   ['Look', ['cp', 'logs', 'events', 'metrics']],
   ['Set up', ['doctor', 'providers', 'images', 'config', 'completion', 'version']],
 ];

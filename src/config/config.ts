@@ -1,5 +1,6 @@
 /** The configuration of one installation: profiles, environment, keys and defaults behind one object. */
 import type { SandboxOptions } from '../core/api.ts';
+import { poolNameOf } from '../core/pool-settings.ts';
 import type { SandboxKind } from '../core/session-key.ts';
 import { readConfigEnv, setConfigEnv, type ConfigEnv } from './config-env.ts';
 import { EnvValues } from './env-values.ts';
@@ -45,6 +46,8 @@ export interface Config {
   /** Every value a call with these options would get, and where it came from. */
   explain(options?: SandboxOptions, kind?: SandboxKind): Promise<readonly ExplainRow[]>;
   profiles(): Promise<readonly ProfileSummary[]>;
+  /** The pools of all valid profiles, by the names that a lease takes. */
+  pools(): Promise<readonly string[]>;
   /** Names of the keys in `config.env`. */
   keys(): Promise<readonly string[]>;
   /** Writes a key to `config.env`, or removes it. */
@@ -93,6 +96,13 @@ export function createConfig(ports: ConfigPorts): Config {
       ];
     },
     profiles: () => profiles.list(),
+    pools: async () => {
+      const names = await profiles.names();
+      const loaded = await Promise.all(names.map((name) => profiles.load(name).catch(() => undefined)));
+      return loaded.flatMap((profile) =>
+        Object.keys(profile?.pools ?? {}).map((pool) => poolNameOf(profile?.name ?? '', pool)),
+      );
+    },
     keys: async () => [...(await readKeys()).keys()].toSorted(),
     setKey: (name, value) => setConfigEnv(home, name, value),
   };

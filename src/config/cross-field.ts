@@ -1,5 +1,6 @@
 /** Rules between fields. They look at raw values, so that they are reported together with everything else. */
 import { posix } from 'node:path';
+import { poolContradictions } from '../core/pool-problems.ts';
 import { isRecord, type Problem } from './problems.ts';
 
 const TWICE: readonly (readonly [string, string])[] = [
@@ -10,7 +11,12 @@ const TWICE: readonly (readonly [string, string])[] = [
 
 /** For the fields of a profile. */
 export function crossFieldProblems(fields: Readonly<Record<string, unknown>>): readonly Problem[] {
-  return [...unreachableIdle(fields, ''), ...limitsTwice(fields['limits']), ...targetsTwice(fields['mounts'])];
+  return [
+    ...unreachableIdle(fields, ''),
+    ...limitsTwice(fields['limits']),
+    ...targetsTwice(fields['mounts']),
+    ...poolsThatCannotBe(fields),
+  ];
 }
 
 /** A sandbox that is destroyed for its age before it can ever be idle long enough: one of the two is a mistake. */
@@ -35,6 +41,25 @@ export function targetsTwice(mounts: unknown): readonly Problem[] {
     }
     return [{ path: `mounts.${index}.target`, message: 'another mount has the same target' }];
   });
+}
+
+/** What outlives a sandbox would show one holder of a pool what another left. */
+function poolsThatCannotBe(fields: Readonly<Record<string, unknown>>): readonly Problem[] {
+  const { pools, contextId, mounts } = fields;
+  if (!isRecord(pools) || Object.keys(pools).length === 0) return [];
+  const contradictions = Object.entries(pools).flatMap(([name, pool]) =>
+    isRecord(pool)
+      ? poolContradictions(pool).map(({ field, message }) => ({ path: `pools.${name}.${field}`, message }))
+      : [],
+  );
+  const shown = 'outlives its holder, so a profile with pools cannot have it';
+  const written = (Array.isArray(mounts) ? mounts : []).flatMap((mount: unknown, index): Problem[] =>
+    isRecord(mount) && mount['readOnly'] === false
+      ? [{ path: `mounts.${index}.readOnly`, message: `a directory that can be written ${shown}` }]
+      : [],
+  );
+  const volume = contextId === undefined ? [] : [{ path: 'contextId', message: `a volume ${shown}` }];
+  return [...contradictions, ...volume, ...written];
 }
 
 function limitsTwice(limits: unknown): readonly Problem[] {

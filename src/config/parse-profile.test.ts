@@ -272,3 +272,37 @@ describe('the reference page', async () => {
     for (const field of PROFILE_FIELDS) expect(page, field).toContain(`\`${field}\``);
   });
 });
+
+describe('the pools of a profile', () => {
+  it('are kept as they are written', async () => {
+    const pools = { default: { minIdle: 2, maxTotal: 20, reuse: 'reset', maxUses: 50 }, batch: { whenFull: 'fail' } };
+    expect((await parse({ provider: 'docker', pools })).pools).toEqual(pools);
+    expect((await parse({ provider: 'docker' })).pools).toEqual({});
+  });
+
+  it('are refused with all that is wrong, each with its path', async () => {
+    const problems = await problemsOf({
+      provider: 'docker',
+      contextId: 'shared',
+      mounts: [{ source: '/out', target: '/out', readOnly: false }],
+      pools: {
+        default: { minIdle: 5, maxTotal: 2, maxUses: 3, minIdel: 1 },
+        odd: { whenFull: 'hope', createConcurrency: 0, idleTimeoutMinutes: 90, maxAgeMinutes: 60 },
+        'a/b': {},
+        none: 3,
+      },
+    });
+    expect(problems).toEqual([
+      'pools.default.minIdle: minIdle must not exceed maxTotal, which is 2',
+      'pools.default.maxUses: needs reuse "reset": without it each sandbox is used once',
+      'pools.odd.idleTimeoutMinutes: must not exceed maxAgeMinutes: it would never be reached',
+      'contextId: a volume outlives its holder, so a profile with pools cannot have it',
+      'mounts.0.readOnly: a directory that can be written outlives its holder, so a profile with pools cannot have it',
+      'pools.default.minIdel: unknown key; did you mean "minIdle"?',
+      'pools.odd.createConcurrency: must be a whole number of at least 1',
+      'pools.odd.whenFull: must be one of wait, fail, create',
+      'pools.a/b: is not a name a pool can have',
+      'pools.none: must be an object',
+    ]);
+  });
+});

@@ -114,6 +114,7 @@ function toProfile(
     mounts: Object.freeze(parsed.mounts ?? []),
     contextId: parsed.contextId,
     policy: toPolicy(parsed),
+    pools: Object.freeze(parsed.pools ?? {}),
     options: Object.freeze(Object.fromEntries(options)),
     secrets: Object.freeze(Object.fromEntries(secrets)),
   });

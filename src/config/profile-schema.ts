@@ -1,6 +1,7 @@
 /** The schema of profile files. Imported late: loading zod costs more than everything else a command does. */
 import { z } from 'zod';
 import { NETWORK_LEVELS } from '../core/network.ts';
+import { POOL_FIELDS, POOL_REUSES, WHEN_FULL } from '../core/pool-problems.ts';
 import { SANDBOX_KINDS } from '../core/session-key.ts';
 import type { ProviderOptionField } from '../provider/define-provider.ts';
 import { didYouMean } from './nearest.ts';
@@ -33,6 +34,23 @@ const mount = z.strictObject(
   { error: 'must be an object with source and target' },
 );
 
+const pool = z.strictObject(
+  {
+    minIdle: number(POOL_FIELDS.minIdle, 'How many are kept running and idle. Default 0.'),
+    minPaused: number(POOL_FIELDS.minPaused, 'How many more are kept paused. Default 0.'),
+    maxTotal: number(POOL_FIELDS.maxTotal, 'How many there may be. Default 10.'),
+    maxUses: number(POOL_FIELDS.maxUses, 'How often one is used at most, with reuse. 0 = no limit.'),
+    maxAgeMinutes: number(POOL_FIELDS.maxAgeMinutes, 'An idle one that is older is replaced. Default 60, 0 = never.'),
+    idleTimeoutMinutes: number(POOL_FIELDS.idleTimeoutMinutes, 'Idle this long beyond the minimum: gone. Default 10.'),
+    refillPerSecond: number(POOL_FIELDS.refillPerSecond, 'How many are begun in a second. 0 = no limit.'),
+    createConcurrency: number(POOL_FIELDS.createConcurrency, 'How many are made at once. Default 2.'),
+    whenFull: choice(WHEN_FULL, 'What a caller gets when there may not be more. Default wait.'),
+    waitTimeoutSeconds: number(POOL_FIELDS.waitTimeoutSeconds, 'How long a caller waits. Default 30.'),
+    reuse: choice(POOL_REUSES, 'What becomes of one after its use. Default never.'),
+  },
+  { error: 'must be an object' },
+);
+
 const shared = {
   $schema: z.string({ error: 'must be a string' }).optional().describe('For editors; not used.'),
   kind: choice(SANDBOX_KINDS, 'Whose defaults apply; otherwise those of the session.'),
@@ -45,6 +63,10 @@ const shared = {
   limits: limits.optional(),
   mounts: z.array(mount, { error: 'must be a list' }).optional().describe('Directories of the machine, shown inside.'),
   contextId: text(rules.contextId, 'A named volume at the working directory that outlives the sandbox.').optional(),
+  pools: z
+    .record(text(rules.poolName, ''), pool, { error: 'must be an object of pools' })
+    .optional()
+    .describe('Warm sandboxes of this profile; "default" is the one that its name means.'),
   autoStopMinutes: number(POLICY_RULES.autoStopMinutes, 'Idle this long: idleAction. 0 = never.'),
   idleAction: choice(rules.IDLE_ACTIONS, 'What happens to an idle sandbox.'),
   autoDeleteMinutes: number(POLICY_RULES.autoDeleteMinutes, 'Total age: destroyed in any state. 0 = never.'),
@@ -115,8 +137,8 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
   let here: unknown = schema;
   for (const step of path) {
     if (here instanceof z.ZodOptional) here = here.unwrap();
-    here =
-      here instanceof z.ZodObject ? (here.shape as Record<PropertyKey, unknown>)[step] : (here as z.ZodArray).element;
+    if (here instanceof z.ZodObject) here = (here.shape as Record<PropertyKey, unknown>)[step];
+    else here = here instanceof z.ZodRecord ? here.valueType : (here as z.ZodArray).element;
   }
   if (here instanceof z.ZodOptional) here = here.unwrap();
   return here instanceof z.ZodObject ? Object.keys(here.shape) : [];

@@ -1,6 +1,7 @@
 /** A profile file, validated and frozen. */
 import type { NetworkLevel } from '../core/network.ts';
 import type { LifecyclePolicy } from '../core/policy.ts';
+import type { PoolOverrides } from '../core/pool-settings.ts';
 import type { SandboxKind } from '../core/session-key.ts';
 import type { Limits, Mount } from '../core/spec.ts';
 import type { Secret } from './secret.ts';
@@ -18,6 +19,7 @@ export interface Profile {
   readonly mounts: readonly Mount[];
   readonly contextId: string | undefined;
   readonly policy: Partial<LifecyclePolicy>;
+  readonly pools: Readonly<Record<string, PoolOverrides>>;
   /** The section named after the provider, without its secrets and without defaults. */
   readonly options: Readonly<Record<string, unknown>>;
   /** The section's secrets, by the variable that could hold them instead. */

@@ -63,6 +63,7 @@ export async function resolveSandbox(
     mounts: resolveMounts(layers, rows),
     env: resolveEnv(layers, rows),
     policy: resolvePolicy(layers, provider, facts.kind, rows),
+    pools: profile?.pools,
     providerOptions: resolveProviderOptions(layers, description, rows),
     explanation: rows.rows,
   });

@@ -58,6 +58,12 @@ export const contextId: Rule = (value) =>
     ? undefined
     : 'must be 1 to 128 letters, digits, dots, dashes or underscores, starting with a letter or digit';
 
+/** It follows the profile's name and a slash. */
+export const poolName: Rule = (value) =>
+  typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(value)
+    ? undefined
+    : 'is not a name a pool can have';
+
 export const variableName: Rule = (value) =>
   typeof value === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(value) && value !== '__proto__'
     ? undefined

@@ -7,6 +7,7 @@ import type { Liveness } from './liveness.ts';
 import type { NetworkLevel } from './network.ts';
 import type { LeaseTerms, SandboxOptions } from './options.ts';
 import type { LifecyclePolicy } from './policy.ts';
+import type { PoolLeaseOptions, Pools } from './pools.ts';
 import type { Verdict } from './recovery.ts';
 import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
 import type { SnapshotInfo } from './snapshots.ts';
@@ -118,6 +119,8 @@ export interface SandboxInfo {
   readonly state: SandboxState;
   readonly ephemeral: boolean;
   readonly sessionKey: SessionKey | undefined;
+  /** The pool that it is of. */
+  readonly pool: string | undefined;
   readonly image: string | undefined;
   readonly network: NetworkLevel;
   readonly policy: LifecyclePolicy;
@@ -249,6 +252,9 @@ export interface Sublet extends AsyncDisposable {
   metrics(): Promise<ManagerMetrics>;
   /** The exclusive use of a sandbox that exists. LEASE_HELD when somebody else has it. */
   lease(options: LeaseOptions): Promise<Lease>;
+  /** The exclusive use of a clean sandbox of a pool, named by its profile. POOL_EXHAUSTED when there was none in time. */
+  lease(pool: string, options?: PoolLeaseOptions): Promise<Lease>;
+  readonly pools: Pools;
   /** One pass over what is due and over what dead processes left. The manager does this by itself every minute. */
   sweep(): Promise<SweepReport>;
   /** Compares everything on record with what every provider has, and returns what is nobody's. */

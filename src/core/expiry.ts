@@ -1,6 +1,6 @@
 /** When a sandbox is due, and what is due: pure functions of policy, facts and time. */
 import type { IdleAction, LifecyclePolicy } from './policy.ts';
-import type { PoolTerms } from './pools.ts';
+import type { PoolTerms } from './pool-settings.ts';
 import type { SandboxState } from './states.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { IdleSandbox, MakeFacts } from './pool-policy.ts';
 import { allowanceAt, howManyToMake, isFull, termsFor, tidyIdle, unfitness, whyDiscard } from './pool-policy.ts';
-import type { PoolSettings, PoolTerms } from './pools.ts';
-import { DEFAULT_POOL } from './pools.ts';
+import type { PoolSettings, PoolTerms } from './pool-settings.ts';
+import { DEFAULT_POOL } from './pool-settings.ts';
 
 const NOW = 1_000_000;
 const TERMS: PoolTerms = { network: 'open', reuse: 'never', maxUses: 0, idleMs: 60_000 };

@@ -1,7 +1,7 @@
 /** What a pool needs now, and what goes: pure functions of its settings, what there is, and time. */
 import type { SandboxId } from './ids.ts';
 import type { NetworkLevel } from './network.ts';
-import type { PoolCounts, PoolSettings, PoolTerms } from './pools.ts';
+import type { PoolCounts, PoolSettings, PoolTerms } from './pool-settings.ts';
 import type { SandboxState } from './states.ts';
 
 const MINUTE_MS = 60_000;

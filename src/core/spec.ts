@@ -1,6 +1,7 @@
 /** What a sandbox is asked to be. Shared by profiles, calls and providers. */
 import type { NetworkLevel } from './network.ts';
 import type { LifecyclePolicy } from './policy.ts';
+import type { PoolOverrides } from './pool-settings.ts';
 
 export interface Limits {
   readonly memoryBytes?: number | undefined;
@@ -57,4 +58,6 @@ export interface ResolvedSandbox {
   readonly mounts: readonly Mount[];
   readonly contextId: string | undefined;
   readonly policy: LifecyclePolicy;
+  /** Its profile's pools, by their names. */
+  readonly pools?: Readonly<Record<string, PoolOverrides>> | undefined;
 }

@@ -11,4 +11,6 @@ export async function flushActivity(engine: Engine, only?: SandboxId): Promise<v
   const counts = only === undefined ? engine.takeCounts() : [];
   if (due.length > 0) await engine.ports.store.touch(due.map((live) => live.takeActivity(now)));
   if (counts.length > 0) await engine.ports.store.addToCounters(counts);
+  const tallies = only === undefined ? engine.tallies.take() : [];
+  if (tallies.length > 0) await engine.ports.store.pools.addToTallies(tallies);
 }

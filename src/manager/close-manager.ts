@@ -12,6 +12,7 @@ import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { giveTo, livingHeir, livingOwner } from './heirs.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
+import { leavePools } from './pools/leave-pools.ts';
 import { isReplaced } from './settle-sandbox.ts';
 
 /** Never rejects: what could not be done in time is logged with its id. */
@@ -45,6 +46,9 @@ async function leave(engine: Engine, seen: Set<SandboxId>): Promise<void> {
   await Promise.all(
     [...engine.leases].map((lease) => quietly(engine, 'lease not released', lease.release('its holder exited'))),
   );
+  await quietly(engine, 'pools not left', leavePools(engine));
+  // What was used once is destroyed behind its holder's back.
+  await engine.drained();
   await quietly(engine, 'activity not written', flushActivity(engine));
   await Promise.all(
     [...engine.lives.keys()].map((id) => quietly(engine, 'sandbox not put away', putAway(engine, id, seen))),
@@ -58,6 +62,7 @@ async function putAwayReturned(engine: Engine, seen: Set<SandboxId>): Promise<vo
   const { ownerId } = engine;
   const rows = await engine.ports.store.findSandboxes({ ownerId, states: ['running'] });
   for (const { id } of rows) if (!seen.has(id)) await putAway(engine, id, seen);
+  await leavePools(engine);
 }
 
 async function putAway(engine: Engine, id: SandboxId, seen: Set<SandboxId>): Promise<void> {
@@ -65,6 +70,7 @@ async function putAway(engine: Engine, id: SandboxId, seen: Set<SandboxId>): Pro
   for (let isDone = false; !isDone;) {
     const record = await engine.ports.store.getSandbox(id);
     if (record === undefined || record.state !== 'running' || record.ownerId !== engine.ownerId) return;
+    if (record.pool !== undefined) return;
     seen.add(id);
     isDone = await leaveOne(engine, record);
   }

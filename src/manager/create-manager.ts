@@ -18,6 +18,7 @@ import type {
 import type { Command, CommandResult } from '../core/commands.ts';
 import type { EventFilter, SubletEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
+import type { PoolLeaseOptions } from '../core/pools.ts';
 import { flushActivity } from './activity.ts';
 import { extendDeadMen } from './extend-dead-men.ts';
 import { closeManager } from './close-manager.ts';
@@ -28,6 +29,7 @@ import { leaseSandbox } from './lease-sandbox.ts';
 import { readMetrics } from './manager-metrics.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { toManagerConfig } from './manager-options.ts';
+import { PoolManagement } from './pools/pool-management.ts';
 import type { ManagerPorts } from './ports.ts';
 import { prune } from './prune.ts';
 import { Reaper } from './reaper.ts';
@@ -53,6 +55,7 @@ export async function createManager(ports: ManagerPorts, options: ManagerOptions
 
 class InProcessManager implements Manager {
   readonly sandboxes: Sandboxes;
+  readonly pools: PoolManagement;
   readonly #engine: Engine;
   readonly #sessions: Sessions;
   readonly #reaper: Reaper;
@@ -66,6 +69,7 @@ class InProcessManager implements Manager {
     this.#reaper = new Reaper(engine);
     engine.onRegistered = () => engine.inBackground('recovery failed', this.#reaper.recoverDead());
     this.sandboxes = new SandboxManagement(engine);
+    this.pools = new PoolManagement(engine);
     this.#prunedAt = engine.now();
     const { clock } = engine.ports;
     this.#timers = [
@@ -132,8 +136,8 @@ class InProcessManager implements Manager {
     return reaping;
   }
 
-  lease(options: LeaseOptions): Promise<Lease> {
-    return leaseSandbox(this.#engine, options);
+  lease(what: string | LeaseOptions, options: PoolLeaseOptions = {}): Promise<Lease> {
+    return typeof what === 'string' ? this.pools.lease(what, options) : leaseSandbox(this.#engine, what);
   }
 
   recoverOwner(ownerId: OwnerId): Promise<boolean> {
@@ -153,8 +157,10 @@ class InProcessManager implements Manager {
     return this.close();
   }
 
-  #closeOnce(): Promise<void> {
+  async #closeOnce(): Promise<void> {
     for (const stop of this.#timers) stop();
+    this.#engine.beginClosing();
+    await this.pools.leave();
     return closeManager(this.#engine);
   }
 

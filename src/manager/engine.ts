@@ -11,6 +11,7 @@ import { LeaseWatch } from './lease-watch.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { ManagerConfig } from './manager-options.ts';
 import { OwnerWatch } from './owner-watch.ts';
+import { PoolTallies } from './pools/pool-tallies.ts';
 import type { ManagerPorts } from './ports.ts';
 
 const LONGEST_SILENCE_MS = 3 * HEARTBEAT_MS;
@@ -27,6 +28,12 @@ export class Engine {
   readonly leaseWatch: LeaseWatch;
   /** Leases this process holds. */
   readonly leases: Set<{ release(cause: string): Promise<void> }> = new Set();
+  /** What happened in pools and is not written yet. */
+  readonly tallies: PoolTallies = new PoolTallies();
+  /** The pools that this process keeps, and what they are made of. */
+  readonly keptLanes: Map<string, string> = new Map();
+  /** Something of this pool came or went. */
+  onPoolChange: (pool: string | undefined) => void = () => {};
   /** Called once, when this process is on record as an owner. */
   onRegistered: () => void = () => {};
   readonly #closing = new AbortController();

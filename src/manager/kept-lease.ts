@@ -15,10 +15,7 @@ const RENEWALS_A_TERM = 3;
 /** LEASE_HELD when somebody has it; STATE_CONFLICT when it is not a sandbox that can be used. */
 export async function takeLease(engine: Engine, record: SandboxRecord, terms: LeaseTerms): Promise<KeptLease> {
   await engine.register();
-  const { hostName, pid } = engine.ports.identity;
-  const { holder = `process ${pid} on ${hostName}`, ttlMs = DEFAULT_TTL_MS } = terms;
-  if (!(ttlMs >= SHORTEST_TTL_MS))
-    throw new SubletError('USAGE', `ttlMs must be at least ${SHORTEST_TTL_MS}, and is ${ttlMs}.`);
+  const { holder, ttlMs } = leaseTerms(engine, terms);
   const { store } = engine.ports;
   const present = (await store.getSandbox(record.id)) ?? record;
   await assertMayUse(engine, present);
@@ -35,6 +32,15 @@ export async function takeLease(engine: Engine, record: SandboxRecord, terms: Le
   });
 }
 
+/** USAGE for a term that is too short to be renewed in time. */
+export function leaseTerms(engine: Engine, terms: LeaseTerms): { readonly holder: string; readonly ttlMs: number } {
+  const { hostName, pid } = engine.ports.identity;
+  const { holder = `process ${pid} on ${hostName}`, ttlMs = DEFAULT_TTL_MS } = terms;
+  if (!(ttlMs >= SHORTEST_TTL_MS))
+    throw new SubletError('USAGE', `ttlMs must be at least ${SHORTEST_TTL_MS}, and is ${ttlMs}.`);
+  return { holder, ttlMs };
+}
+
 export class KeptLease implements HeldLease {
   readonly sandboxId: SandboxId;
   readonly token: number;
@@ -45,6 +51,8 @@ export class KeptLease implements HeldLease {
   #goodUntil: number;
   #cancel: () => void = () => {};
   #isReleased = false;
+  /** How it ends where releasing alone would not do: the sandbox goes back to a pool, or away. */
+  giveBack: ((cause: string) => Promise<void>) | undefined;
 
   constructor(engine: Engine, sandboxId: SandboxId, lease: LeaseRecord, takenAt: number) {
     this.sandboxId = sandboxId;
@@ -70,9 +78,15 @@ export class KeptLease implements HeldLease {
   /** Twice is harmless, and so is releasing what was lost. */
   async release(cause: string): Promise<void> {
     if (this.#isReleased) return;
+    if (this.giveBack !== undefined) return this.giveBack(cause);
     this.#stop();
     const { store } = this.#engine.ports;
     await store.leases.release(this.sandboxId, this.token, cause, this.#engine.now());
+  }
+
+  /** It is renewed no more: whoever calls this sees to the record. */
+  end(): void {
+    this.#stop();
   }
 
   #scheduleRenewal(): void {

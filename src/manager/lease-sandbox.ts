@@ -9,6 +9,7 @@ import type { KeptLease } from './kept-lease.ts';
 import { takeLease } from './kept-lease.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { openSandbox } from './open-sandbox.ts';
+import { endWith } from './pools/after-use.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
 
 /** Leased before it is touched, so that nobody else wakes or uses it meanwhile. SANDBOX_NOT_FOUND, LEASE_HELD, STATE_CONFLICT for what is ephemeral, or as for `open`. */
@@ -17,6 +18,8 @@ export async function leaseSandbox(engine: Engine, options: LeaseOptions): Promi
   const record = await findSandbox(engine.ports.store, options.sandboxId);
   if (record.ephemeral) throw ephemeralError(record);
   const kept = await takeLease(engine, record, options);
+  // What a pool's sandbox is used for must not be seen by whoever gets it next.
+  if (record.pool !== undefined) kept.giveBack = endWith(engine, kept, record);
   try {
     const live = await openSandbox(engine, record, `leased to ${kept.holder}`, kept.token);
     return toLease(engine, kept, live);
@@ -34,7 +37,13 @@ function ephemeralError({ id }: SandboxRecord): SubletError {
   });
 }
 
-function toLease(engine: Engine, kept: KeptLease, live: LiveSandbox): Lease {
+/** `env`: variables of the holder's commands, beyond those of the sandbox. */
+export function toLease(
+  engine: Engine,
+  kept: KeptLease,
+  live: LiveSandbox,
+  env?: Readonly<Record<string, string>>,
+): Lease {
   const holder = new SandboxHolder(engine, live);
   let released: Promise<void> | undefined;
   const tracking = {
@@ -45,6 +54,7 @@ function toLease(engine: Engine, kept: KeptLease, live: LiveSandbox): Lease {
     },
     now: () => engine.now(),
     ends: () => kept.lost,
+    env,
   };
   const agent = createAgentHandle(tracking, engine.ports.clock);
   const release = (): Promise<void> => (released ??= kept.release('released by its holder'));

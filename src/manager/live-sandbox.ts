@@ -8,7 +8,8 @@ import type { Activity } from '../store/store.ts';
 
 export class LiveSandbox {
   readonly id: SandboxId;
-  readonly record: SandboxRecord;
+  /** As it was when this process last took it. */
+  record: SandboxRecord;
   readonly handle: SandboxHandle;
   /** What the handle was made with; a caller who brings other variables gets them per command. */
   readonly env: Readonly<Record<string, string>>;

@@ -10,16 +10,17 @@ import type { FillSandbox } from './create-sandbox.ts';
 import { createSandbox } from './create-sandbox.ts';
 import type { Engine } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
-import type { SandboxPlan } from './plan-sandbox.ts';
-import { planSandbox } from './plan-sandbox.ts';
+import type { PoolMembership, SandboxPlan } from './plan-sandbox.ts';
+import { isEphemeral, planSandbox } from './plan-sandbox.ts';
 
 export interface MakeRequest {
   readonly wanted: ResolvedSandbox;
   readonly kind: SandboxKind;
-  /** undefined for an ephemeral sandbox. */
+  /** undefined for an ephemeral sandbox and for a pool's. */
   readonly sessionKey: SessionKey | undefined;
   readonly cause: string;
   readonly expectsOneCommand?: boolean | undefined;
+  readonly pool?: PoolMembership | undefined;
 }
 
 export interface PreparedSandbox {
@@ -36,7 +37,7 @@ export async function prepareSandbox(engine: Engine, request: MakeRequest): Prom
     engine.register(),
   ]);
   checkCapabilities(provider, wanted);
-  const diesWithUs = request.sessionKey === undefined && provider.capabilities.has('dies-with-owner');
+  const diesWithUs = isEphemeral(request) && provider.capabilities.has('dies-with-owner');
   if (!diesWithUs) engine.ports.watch?.(engine.ownerId, provider.id);
   const plan = planSandbox({
     ...request,

@@ -13,6 +13,10 @@ export interface ManagerOptions {
   readonly heartbeatIntervalMs?: number | undefined;
   /** How often activity is written down, in one batch for all sandboxes. 0 = only at release and close. */
   readonly touchIntervalMs?: number | undefined;
+  /** How often a pool is looked after by whoever leads it. 0 = only when something of it changes in this process. */
+  readonly poolIntervalMs?: number | undefined;
+  /** How often somebody who waits looks whether another process gave something back. */
+  readonly poolPollMs?: number | undefined;
   /** How long `close` may take in all. */
   readonly exitDeadlineMs?: number | undefined;
   /** How long a caller who gives up on a create waits for it to be undone; after that it is undone in the background. */
@@ -33,6 +37,8 @@ export interface ManagerConfig {
   readonly reconcileIntervalMs: number;
   readonly heartbeatIntervalMs: number;
   readonly touchIntervalMs: number;
+  readonly poolIntervalMs: number;
+  readonly poolPollMs: number;
   readonly exitDeadlineMs: number;
   readonly abortGraceMs: number;
   readonly providerTimeoutMs: number;
@@ -48,6 +54,8 @@ export function toManagerConfig(options: ManagerOptions): ManagerConfig {
     reconcileIntervalMs: options.reconcileIntervalMs ?? 3 * 60_000,
     heartbeatIntervalMs: options.heartbeatIntervalMs ?? HEARTBEAT_MS,
     touchIntervalMs: options.touchIntervalMs ?? 15_000,
+    poolIntervalMs: options.poolIntervalMs ?? 250,
+    poolPollMs: options.poolPollMs ?? 50,
     exitDeadlineMs: options.exitDeadlineMs ?? 10_000,
     abortGraceMs: options.abortGraceMs ?? 5_000,
     providerTimeoutMs: options.providerTimeoutMs ?? 60_000,

@@ -19,6 +19,7 @@ export async function openSandbox(
 ): Promise<LiveSandbox> {
   if (!USABLE.includes(record.state)) throw notUsable(record);
   if (token === undefined) await assertMayUse(engine, record);
+  if (token === undefined && record.pool !== undefined) throw pooledError(record);
   const readiness = await readySandbox(engine, record, { env: () => envFor(engine, {}, record), cause });
   switch (readiness.status) {
     case 'ready':
@@ -41,6 +42,14 @@ export async function openSandbox(
     case 'changed':
       throw notUsable((await engine.ports.store.getSandbox(record.id)) ?? record);
   }
+}
+
+// Whoever looked in without a lease would leave traces for the next holder.
+function pooledError({ id, pool }: SandboxRecord): SubletError {
+  return new SubletError('STATE_CONFLICT', `Sandbox ${id} waits in pool "${pool}" and is nobody's to use.`, {
+    details: { sandboxId: id, pool },
+    hint: `Take one with sublet.lease('${pool}'), or this one with sublet.lease({ sandboxId: '${id}' }).`,
+  });
 }
 
 function notUsable(record: SandboxRecord): SubletError {

@@ -21,7 +21,10 @@ export interface PlanInput {
   readonly now: number;
   readonly cause: string;
   readonly expectsOneCommand?: boolean | undefined;
+  readonly pool?: PoolMembership | undefined;
 }
+
+export type PoolMembership = Required<Pick<NewSandbox, 'pool' | 'lane' | 'terms'>>;
 
 export interface SandboxPlan {
   readonly row: NewSandbox;
@@ -33,7 +36,7 @@ export const TAKEOVER_GRACE_MS = 10_000;
 
 export function planSandbox(input: PlanInput): SandboxPlan {
   const { wanted, sessionKey } = input;
-  const ephemeral = sessionKey === undefined;
+  const ephemeral = isEphemeral(input);
   const name = providerName(input.id);
   const row: NewSandbox = {
     id: input.id,
@@ -53,6 +56,7 @@ export function planSandbox(input: PlanInput): SandboxPlan {
     dueAt: input.now + wanted.policy.timeoutSeconds * 1000 + TAKEOVER_GRACE_MS,
     deadManAt: undefined,
     cause: input.cause,
+    ...input.pool,
   };
   const spec: SandboxSpec = {
     ...row.spec,
@@ -66,6 +70,11 @@ export function planSandbox(input: PlanInput): SandboxPlan {
     deadManMs: deadManMs(wanted.policy),
   };
   return { row, spec };
+}
+
+/** Neither a conversation's nor a pool's: it ends with whatever it was made for. */
+export function isEphemeral({ sessionKey, pool }: Pick<PlanInput, 'sessionKey' | 'pool'>): boolean {
+  return sessionKey === undefined && pool === undefined;
 }
 
 function labelsFor(input: PlanInput): Labels {

@@ -25,6 +25,8 @@ export interface ManagerPorts {
   isRunning(process: { readonly pid: number; readonly pidStartedAt: number }): Promise<boolean | undefined>;
   /** Something at this provider would outlive this process: has what it leaves seen to if it dies. Twice is harmless. */
   watch?(ownerId: OwnerId, providerId: string): void;
+  /** The names of the pools that profiles have; absent where there are no profiles. */
+  pools?(): Promise<readonly string[]>;
   /** Where copies of working directories are kept; absent where they are not. */
   snapshots?(): Promise<SnapshotArchive>;
   readonly identity: Pick<OwnerRecord, 'hostId' | 'hostName' | 'bootId' | 'pidNamespace' | 'pid' | 'pidStartedAt'>;

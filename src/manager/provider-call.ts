@@ -14,7 +14,8 @@ export type ProviderVerb =
   | 'start'
   | 'extend'
   | 'setNetwork'
-  | 'metrics';
+  | 'metrics'
+  | 'reset';
 
 /** PROVIDER_UNAVAILABLE when it does not answer in time or fails in words of its own. */
 export async function callProvider<T>(

@@ -10,6 +10,7 @@ import { describe } from './engine.ts';
 import { giveTo, livingHeir, livingOwner } from './heirs.ts';
 import { isProviderDown } from './lanes.ts';
 import { pauseSandbox, restAsFound, stopSandbox } from './move-sandbox.ts';
+import { livingKeeper } from './pools/leave-pools.ts';
 import { callProvider, isElsewhere } from './provider-call.ts';
 
 export interface Settled {
@@ -35,6 +36,7 @@ export async function judgeSandbox(engine: Engine, record: SandboxRecord, owner:
     }
     const canPause = provider.capabilities.has('pause');
     const canStop = provider.capabilities.has('stop');
+    if (record.pool !== undefined) return await judgePooled(engine, record, owner);
     const user = await userOf(engine, record);
     const isAbandoned = user === undefined && (await isReplaced(engine, record));
     return judgeByOwner({ ...record, owner, canPause, canStop, user, isReplaced: isAbandoned });
@@ -48,6 +50,27 @@ async function userOf(engine: Engine, record: SandboxRecord): Promise<AbandonedF
   if (engine.lives.has(record.id)) return 'this process';
   if ((await livingHolder(engine, record)) !== undefined) return 'the holder of its lease';
   return (await livingHeir(engine, record)) === undefined ? undefined : 'a process that had it before';
+}
+
+/** What waits in a pool goes to whoever keeps it; a lease on it may be of this process. */
+async function judgePooled(engine: Engine, record: SandboxRecord, owner: OwnerFact): Promise<Judged> {
+  const lease = await engine.leaseWatch.standing(record, engine.now());
+  const isHeld = lease !== undefined && (lease.ownerId === engine.ownerId || (await livingHolder(engine, record)));
+  const keeper = keeps(engine, record)
+    ? 'this process'
+    : (await livingKeeper(engine, record)) && ('another process' as const);
+  return judgeByOwner({
+    ...record,
+    owner,
+    canPause: false,
+    canStop: false,
+    user: isHeld === false || isHeld === undefined ? undefined : 'the holder of its lease',
+    pooled: { isClean: record.lease === undefined, keeper },
+  });
+}
+
+function keeps(engine: Engine, { pool = '', lane }: SandboxRecord): boolean {
+  return engine.keptLanes.get(pool) === lane && !engine.closing.aborted;
 }
 
 async function livingHolder(engine: Engine, record: SandboxRecord): Promise<OwnerRecord | undefined> {
@@ -103,13 +126,22 @@ async function carryOut(engine: Engine, record: SandboxRecord, { action, reason 
 
 /** It follows whoever uses it from now on. One that has left by now is none: the next pass judges anew. */
 async function adopt(engine: Engine, record: SandboxRecord): Promise<void> {
-  if (engine.lives.has(record.id)) {
+  const isOurs = record.pool === undefined ? engine.lives.has(record.id) : isForUs(engine, record);
+  if (isOurs) {
+    engine.ports.watch?.(engine.ownerId, record.provider);
     const heirs = record.heirs.filter((id) => id !== engine.ownerId);
     await engine.ports.store.patchSandbox(record.id, { ...engine.ownership, heirs }, record.version);
     return;
   }
-  const heir = (await livingHolder(engine, record)) ?? (await livingHeir(engine, record));
+  const heir =
+    (await livingHolder(engine, record)) ??
+    (await livingHeir(engine, record)) ??
+    (record.lease === undefined ? await livingKeeper(engine, record) : undefined);
   if (heir !== undefined) await giveTo(engine, record, heir);
+}
+
+function isForUs(engine: Engine, record: SandboxRecord): boolean {
+  return record.lease === undefined ? keeps(engine, record) : record.lease.ownerId === engine.ownerId;
 }
 
 /** Goes by what the provider says: after a reboot, what the row says is running may have no processes left. */

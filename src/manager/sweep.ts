@@ -14,6 +14,7 @@ import { isProviderDown } from './lanes.ts';
 import { markLost } from './mark-lost.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import type { OwnerCensus } from './owner-watch.ts';
+import { discard } from './pools/discard.ts';
 import { callProvider, isElsewhere } from './provider-call.ts';
 import { sandboxPages } from './sandbox-pages.ts';
 
@@ -24,6 +25,11 @@ const PAGE = 100;
 /** What is left over is done by the next pass. */
 const MOST_ACTS = 10_000;
 const RETRY_MS = 60_000;
+const POOL_REASONS: Readonly<Record<DueAction['reason'], string>> = {
+  idle: 'idle for too long',
+  'too-old': 'too old',
+  abandoned: 'lease not renewed',
+};
 
 /**
  * What fails is in the report, and due again later. What a living process has is left to that process; of several sweepers
@@ -109,6 +115,7 @@ async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outco
     await touch(engine, record, isBusy ? now : lastActiveAt);
     return undefined;
   }
+  if (record.terms !== undefined) return discardDue(engine, record, due);
   if (due.reason === 'idle' && record.state === 'running') {
     const fact = await askBox(engine, record);
     if (fact === 'gone') {
@@ -121,6 +128,17 @@ async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outco
     }
   }
   return carryOut(engine, record, record.ephemeral ? { ...due, action: 'destroy' } : due);
+}
+
+/** Of a pool: one that is idle for long may be part of the minimum, which whoever keeps the pool knows. */
+async function discardDue(engine: Engine, record: SandboxRecord, due: DueAction): Promise<Outcome> {
+  const { pool = '', version } = record;
+  if (due.reason === 'idle' && engine.keptLanes.has(pool)) {
+    await engine.ports.store.patchSandbox(record.id, { dueAt: engine.now() + RETRY_MS }, version);
+    return undefined;
+  }
+  const reason = POOL_REASONS[due.reason];
+  return (await discard(engine, record, reason, { version })) ? { action: 'destroy', reason } : undefined;
 }
 
 /** Commands that this process knows nothing of may run in the background. */

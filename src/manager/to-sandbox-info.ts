@@ -16,6 +16,7 @@ export function toSandboxInfo(record: SandboxRecord, live: LiveSandbox | undefin
     state: record.state,
     ephemeral: record.ephemeral,
     sessionKey: record.sessionKey,
+    pool: record.pool,
     image: record.spec.image,
     network: record.network,
     policy: record.policy,

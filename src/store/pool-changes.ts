@@ -2,7 +2,7 @@
 import type { NewEvent } from '../core/events.ts';
 import { dueAt } from '../core/expiry.ts';
 import type { OwnerId } from '../core/ids.ts';
-import type { PoolCounts } from '../core/pools.ts';
+import type { PoolCounts } from '../core/pool-settings.ts';
 import type { SandboxState } from '../core/states.ts';
 import { leasedSandbox } from './changes.ts';
 import type { NewTicket, TakeWish } from './pools.ts';

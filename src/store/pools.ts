@@ -1,7 +1,7 @@
 /** Pools as a store keeps them: taking is one transaction, and whoever waits is served in the order of coming. */
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
-import type { PoolCounts } from '../core/pools.ts';
+import type { PoolCounts } from '../core/pool-settings.ts';
 import type { LeaseWish } from './leases.ts';
 import type { NewSandbox, OwnerRecord, SandboxRecord } from './records.ts';
 

@@ -2,7 +2,7 @@
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { LifecyclePolicy } from '../core/policy.ts';
-import type { PoolTerms } from '../core/pools.ts';
+import type { PoolTerms } from '../core/pool-settings.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { Limits, Mount } from '../core/spec.ts';

@@ -2,7 +2,7 @@
 import type { OwnerId, SandboxId } from '../../../core/ids.ts';
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { LifecyclePolicy } from '../../../core/policy.ts';
-import type { PoolTerms } from '../../../core/pools.ts';
+import type { PoolTerms } from '../../../core/pool-settings.ts';
 import type { SandboxKind } from '../../../core/session-key.ts';
 import type { SandboxState } from '../../../core/states.ts';
 import type { LeaseRecord, SandboxRecord, StoredSpec } from '../../../store/records.ts';

@@ -1,0 +1,55 @@
+/** From a row that was taken from a pool to a sandbox in its holder's hands. */
+import type { Lease } from '../../core/api.ts';
+import { SubletError } from '../../core/errors.ts';
+import type { Engine } from '../engine.ts';
+import { KeptLease } from '../kept-lease.ts';
+import { toLease } from '../lease-sandbox.ts';
+import type { LiveSandbox } from '../live-sandbox.ts';
+import { isUsable, readySandbox } from '../ready-sandbox.ts';
+import { endWith } from './after-use.ts';
+import { discard } from './discard.ts';
+import type { Taken } from './pool-queue.ts';
+
+/** undefined when it turned out to be of no use: it is discarded, and the caller takes another. */
+export async function handOver(
+  engine: Engine,
+  { record, askedAt }: Taken,
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal | undefined,
+): Promise<Lease | undefined> {
+  if (record.lease === undefined) throw new SubletError('INTERNAL', 'A sandbox was taken without a lease.');
+  const kept = new KeptLease(engine, record.id, record.lease, askedAt);
+  kept.giveBack = endWith(engine, kept, record);
+  try {
+    const live = await makeReady(engine, { record, askedAt }, signal);
+    if (live === undefined) {
+      kept.end();
+      await discard(engine, record, 'not usable when it was handed over', { token: kept.token });
+      return undefined;
+    }
+    live.record = record;
+    return toLease(engine, kept, live, env);
+  } catch (cause) {
+    kept.end();
+    const reason =
+      signal?.aborted === true ? 'given up on while it was handed over' : 'not usable when it was handed over';
+    await discard(engine, record, reason, { token: kept.token });
+    if (signal?.aborted === true || engine.closing.aborted) throw cause;
+    return undefined;
+  }
+}
+
+async function makeReady(
+  engine: Engine,
+  { record }: Taken,
+  signal: AbortSignal | undefined,
+): Promise<LiveSandbox | undefined> {
+  const live = engine.lives.get(record.id);
+  if (live !== undefined && !live.isResting && isUsable(engine, record, live)) return live;
+  engine.ports.watch?.(engine.ownerId, record.provider);
+  const cause = `leased to ${record.lease?.holder}`;
+  const readiness = await readySandbox(engine, record, { env: async () => ({}), cause, signal });
+  if (readiness.status === 'unsafe') await readiness.live.close();
+  // One that was found without processes is not what the pool made ready.
+  return readiness.status === 'ready' && readiness.restarted !== true ? readiness.live : undefined;
+}
