@@ -14,6 +14,12 @@ describe.runIf(await requirement('namespace'))('forty processes that are killed'
   it('leave nothing behind and harm no neighbour', { timeout: TIMEOUT_MS }, () => expectNoFault(['--kills', '40']));
 });
 
+describe.runIf(await requirement('namespace'))('processes that are killed while they use E2B over loopback', () => {
+  it('leave nothing at the service and touch nothing of others', { timeout: TIMEOUT_MS }, () =>
+    expectNoFault(['--kills', '20', '--provider', 'e2b']),
+  );
+});
+
 describe.runIf(isRoot && (await requirement('user')))('an ordinary user’s processes that are killed', () => {
   it('leave nothing behind either', { timeout: TIMEOUT_MS }, () => expectNoFault(['--kills', '10', '--user']));
 });

@@ -13,6 +13,7 @@ import { shiftingClock } from './shifting-clock.ts';
 import { findLeftovers, findUnrecovered, thawAll } from './leftovers.ts';
 import type { NeighbourReport } from './neighbour.fixture.ts';
 import { pick, type Random, seededRandom } from './random.ts';
+import { type CrashService, SERVICES } from './services.ts';
 import type { VictimOrders } from './victim.fixture.ts';
 
 export interface CrashOptions {
@@ -46,9 +47,11 @@ const LIBRARY = pathToFileURL(path.resolve(import.meta.dirname, '../../dist/inde
 export async function crash(options: CrashOptions): Promise<CrashReport> {
   const root = await mkdtemp(path.join(tmpdir(), 'sublet-crash-'));
   await chmod(root, 0o755);
+  const home = path.join(root, 'home');
   const scene: Scene = {
     ...options,
-    home: path.join(root, 'home'),
+    home,
+    service: await SERVICES[options.provider]?.(home),
     fixtures: await compileFixtures(root),
     random: seededRandom(options.seed),
     faults: [],
@@ -61,6 +64,7 @@ export async function crash(options: CrashOptions): Promise<CrashReport> {
     return await lookAfterwards(scene, neighbours);
   } finally {
     for (const neighbour of neighbours) neighbour.kill('SIGKILL');
+    await scene.service?.close();
     await thawAll(scene.home);
     await rm(root, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -68,6 +72,8 @@ export async function crash(options: CrashOptions): Promise<CrashReport> {
 
 interface Scene extends CrashOptions {
   readonly home: string;
+  /** Where sandboxes are not of this machine. */
+  readonly service: CrashService | undefined;
   readonly fixtures: Fixtures;
   readonly random: Random;
   readonly faults: string[];
@@ -130,7 +136,7 @@ async function killWatchdogs(home: string, ownerPid: number): Promise<void> {
 }
 
 async function lookAfterwards(scene: Scene, neighbours: readonly ChildProcess[]): Promise<CrashReport> {
-  const { home, provider, faults, kills, ways } = scene;
+  const { home, provider, faults, kills, ways, service } = scene;
   const living = neighbours.map(({ pid }) => pid);
   const startedAt = performance.now();
   await until(async () => {
@@ -149,12 +155,14 @@ async function lookAfterwards(scene: Scene, neighbours: readonly ChildProcess[])
   const report = await sublet.reap();
   for (const { provider: id, error } of report.providers) if (error !== undefined) faults.push(`${id}: ${error}`);
   for (const { name, error } of report.verdicts) if (error !== undefined) faults.push(`${name}: ${error}`);
-  faults.push(...(await findUnrecovered(home, provider, report)));
+  faults.push(...(await findUnrecovered(home, provider, report, service?.access)));
   const reports = await Promise.all(neighbours.map(finishNeighbour));
   for (const [index, { faults: seen }] of reports.entries())
     faults.push(...seen.map((fault) => `neighbour ${index}: ${fault}`));
   await sublet.destroyAllSessions();
   await sublet.close();
+  faults.push(...((await service?.faults()) ?? []));
+  await service?.close();
   const { faults: left, madeInAll } = await findLeftovers(home);
   faults.push(...left);
   return {
@@ -178,8 +186,8 @@ async function finishNeighbour(child: ChildProcess): Promise<NeighbourReport> {
   return report;
 }
 
-function environment({ home }: Pick<Scene, 'home'>): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', HOME: path.dirname(home), SUBLET_HOME: home };
+function environment({ home, service }: Scene): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', HOME: path.dirname(home), SUBLET_HOME: home, ...service?.env };
 }
 
 async function until(fact: () => boolean | Promise<boolean>): Promise<void> {

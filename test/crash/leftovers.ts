@@ -4,11 +4,14 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { ReapReport } from 'sublet';
-import type { ProviderModule } from 'sublet/provider';
+import type { ProviderContext, ProviderModule } from 'sublet/provider';
 import { openSqliteStore } from 'sublet/stores/sqlite';
 import { shiftingClock } from './shifting-clock.ts';
 
 type Row = Awaited<ReturnType<Awaited<ReturnType<typeof openSqliteStore>>['findSandboxes']>>[number];
+
+/** How a provider is opened. */
+type Access = Pick<ProviderContext, 'options' | 'secret'>;
 
 const LAST_ROUNDS = 100;
 
@@ -17,6 +20,7 @@ export async function findUnrecovered(
   home: string,
   providerId: string,
   report: ReapReport,
+  access: Access = { options: {}, secret: () => undefined },
 ): Promise<readonly string[]> {
   const faults: string[] = [];
   const { rows, owners } = await readStore(home);
@@ -30,7 +34,7 @@ export async function findUnrecovered(
     const isKept = row.policy.onExit === 'keep' || row.cause === 'asked by hand';
     if (row.state === 'running' && !isHeld && !isKept) faults.push(`${what}, onExit ${row.policy.onExit}`);
   }
-  const there = await listAtProvider(home, providerId);
+  const there = await listAtProvider(home, providerId, access);
   for (const { name, state } of rows.filter(isLive)) {
     const fact = there.get(name);
     if (fact === undefined) faults.push(`${name} is on record and not there`);
@@ -45,15 +49,14 @@ export async function findUnrecovered(
   return faults;
 }
 
-async function listAtProvider(home: string, id: string): Promise<Map<string, string>> {
+async function listAtProvider(home: string, id: string, access: Access): Promise<Map<string, string>> {
   const { provider: module } = (await import(`sublet/providers/${id}`)) as { readonly provider: ProviderModule };
   const log = { debug() {}, info() {}, warn() {} };
   const context = {
     stateDir: path.join(home, 'providers', id),
     log,
     clock: shiftingClock(),
-    options: {},
-    secret: () => undefined,
+    ...access,
   };
   const provider = await module.open(context);
   const found = new Map<string, string>();
@@ -166,6 +169,8 @@ async function leftFiles(home: string): Promise<readonly string[]> {
   );
   const drafts = [...roots, ...images].filter((name) => name.endsWith('.new'));
   const strange = top.filter((name) => !['sandboxes', 'roots', 'images', 'pipes', 'volumes'].includes(name));
-  const others = (await readdir(home)).filter((name) => !/^(providers|sublet\.db(-wal|-shm)?|host-id)$/.test(name));
+  const others = (await readdir(home)).filter(
+    (name) => !/^(providers|sandboxes|sublet\.db(-wal|-shm)?|host-id)$/.test(name),
+  );
   return [...sandboxes, ...drafts, ...strange, ...others].map((name) => `file ${name}`);
 }

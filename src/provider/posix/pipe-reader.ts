@@ -9,6 +9,7 @@ export class PipeReader {
   readonly #fd: number;
   #socket: Socket | undefined;
   #isDestroyed = false;
+  #isOver = false;
 
   /** Takes over the descriptor of a pipe's reading end. Nothing is read before `consume`. */
   constructor(fd: number) {
@@ -25,8 +26,16 @@ export class PipeReader {
     const options = { fd: this.#fd, readable: true, writable: false, onread };
     this.#socket = new Socket(options);
     this.#socket.on('error', () => undefined);
-    this.#socket.once('close', onEnd);
+    this.#socket.once('close', () => {
+      this.#isOver = true;
+      onEnd();
+    });
     this.#socket.resume();
+  }
+
+  /** Its other end is closed by all who had it, and everything was read. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   resume(): void {

@@ -164,14 +164,19 @@ export class NamespaceCommands implements Commands {
     return ResidentShell.open(channel, said(child, record.name));
   }
 
-  /** How it ended, or unknown once nothing of the command is left: the agent can kill the shell that would have told. */
+  /**
+   * How it ended, or unknown once nothing of the command is left: the agent can kill the shell that would have told. A process
+   * that sheds its tag still holds its streams.
+   */
   #exitOf(shell: ArmedShell, tag: ProcessTag): Promise<ProcessExit> {
     let cancel: () => void;
     const vanished = new Promise<ProcessExit>((resolve) => {
       const look = (ms: number): void => {
         cancel = this.#context.clock.schedule(ms, () => {
           void findTagged({ tag, inPidNamespaceOf: this.#context.record.init?.pid }).then((left) =>
-            left.length === 0 ? resolve(UNKNOWN_EXIT) : look(Math.min(ms * 2, MAX_LOOK_MS)),
+            left.length === 0 && shell.stdout.isOver && shell.stderr.isOver
+              ? resolve(UNKNOWN_EXIT)
+              : look(Math.min(ms * 2, MAX_LOOK_MS)),
           );
         });
       };

@@ -63,6 +63,14 @@ describe.runIf(usable)('the namespace provider', () => {
     });
   });
 
+  it('waits for a command that sheds its tag', async ({ signal }) => {
+    const spec = { name: 'sublet-untagged', labels: {}, kind: 'execution', network: 'none', ephemeral: true } as const;
+    const { commands, ref } = await provider.create(spec, signal);
+    const result = await commands.run('ulimit -S -w 77 2>/dev/null || ulimit -S -x 77; sleep 2.6; echo done; exit 3');
+    expect(result).toMatchObject({ exitCode: 3, stdout: 'done\n' });
+    await provider.destroy(ref, signal);
+  });
+
   it('leaves no sandbox behind', async () => {
     expect(await readdir(join(stateDir, 'sandboxes'))).toEqual([]);
   });

@@ -207,8 +207,11 @@ describe.runIf(isThere)("E2B's client", () => {
 
   it('gets figures', async () => {
     await using guard = await made();
-    const [metrics] = await guard.sandbox.getMetrics();
-    expect(metrics?.memUsed).toBeGreaterThan(0);
+    const [idle] = await guard.sandbox.getMetrics();
+    expect(idle?.memUsed).toBeGreaterThan(0);
+    await guard.sandbox.commands.run('i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done');
+    const [busy] = await guard.sandbox.getMetrics();
+    expect(busy?.cpuUsedPct).toBeGreaterThan(0);
   });
 });
 

@@ -11,7 +11,6 @@ import { ControlPlane } from './control-plane.ts';
 import { toRefusal } from './e2b-refusal.ts';
 import { EnvdGate } from './envd-gate.ts';
 import { type Exchange, header, sendJson, toExchange } from './http-exchange.ts';
-import { toMetrics } from './sandbox-metrics.ts';
 import { ServedSandboxes, type Template } from './served-sandboxes.ts';
 import { isSame } from './signed-url.ts';
 
@@ -51,7 +50,9 @@ export class E2bServer {
       maxTimeoutSeconds: options.maxTimeoutSeconds ?? DAY_SECONDS,
       pageSize: options.pageSize ?? (() => 100),
       now: () => clock.now(),
-      metrics: async ({ session }) => [toMetrics(await sublet.sandboxes.metrics(session.sandboxId), clock.now())],
+      metrics: async ({ session, gauge }) => [
+        gauge.read(await sublet.sandboxes.metrics(session.sandboxId), clock.now()),
+      ],
     });
     this.#envd = new EnvdGate(this.sandboxes, clock);
     const serve: RequestListener = (request, response) => void this.#serve(request, response);

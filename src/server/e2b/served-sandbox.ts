@@ -3,6 +3,7 @@ import type { Session, Sublet } from '../../core/api.ts';
 import type { Clock } from '../../core/clock.ts';
 import { FilesystemService } from './filesystem-service.ts';
 import { ProcessService } from './process-service.ts';
+import { MetricsGauge } from './sandbox-metrics.ts';
 
 export interface SandboxFacts {
   readonly id: string;
@@ -34,6 +35,7 @@ export class ServedSandbox {
   readonly session: Session;
   readonly processes: ProcessService;
   readonly filesystem: FilesystemService;
+  readonly gauge: MetricsGauge = new MetricsGauge();
   readonly #options: ServedSandboxOptions;
   #state: 'running' | 'paused' = 'running';
   #endAt: number;

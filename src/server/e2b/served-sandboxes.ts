@@ -30,6 +30,7 @@ const POLICY = { autoStopMinutes: 0, autoDeleteMinutes: 0, onExit: 'destroy', on
 export class ServedSandboxes {
   readonly #options: ServedSandboxesOptions;
   readonly #sandboxes = new Map<string, ServedSandbox>();
+  #lastStartedAt = 0;
 
   constructor(options: ServedSandboxesOptions) {
     this.#options = options;
@@ -57,9 +58,11 @@ export class ServedSandboxes {
       task: id,
       env: wanted.envVars,
       policy: { ...POLICY, ...policy },
-      ...(wanted.allowInternetAccess === false ? { network: 'none' as const } : {}),
+      ...networkFor(wanted.allowInternetAccess),
     });
-    const startedAt = clock.now();
+    // No two at the same instant, so that of two sandboxes it is always known which was first.
+    const startedAt = Math.max(clock.now(), this.#lastStartedAt + 1);
+    this.#lastStartedAt = startedAt;
     const sandbox = new ServedSandbox({
       sublet,
       clock,
@@ -96,4 +99,10 @@ export class ServedSandboxes {
     if (onTimeout === 'pause') await sandbox.pause(keepsMemory);
     else await this.kill(id, 'its time was over');
   }
+}
+
+/** What is not asked for is as the template says. */
+function networkFor(allowInternetAccess: boolean | null): Pick<SandboxOptions, 'network'> {
+  if (allowInternetAccess === null) return {};
+  return { network: allowInternetAccess ? 'open' : 'none' };
 }

@@ -1,0 +1,24 @@
+/** A command through each adapter of a service, against the same command through the service's bare SDK, over loopback. */
+import { e2bRow } from './adapters/e2b.ts';
+import type { AdapterRow } from './adapters/adapter-row.ts';
+import type { Result } from './figure.ts';
+import { compare } from './measure.ts';
+
+/** One for each adapter. */
+const ROWS: readonly AdapterRow[] = [e2bRow];
+const ROUNDS = 200;
+
+export async function measure(): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const row of ROWS) {
+    const name = `a command through ${row.id}`;
+    const stage = await row.open();
+    try {
+      const compared = await compare({ ours: stage.ours, raw: stage.bare, rounds: ROUNDS });
+      results.push({ name, unit: 'ms', ...compared, against: row.against, target: { of: 'ratio', atMost: 1.1 } });
+    } finally {
+      await stage.close();
+    }
+  }
+  return results;
+}

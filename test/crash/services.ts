@@ -1,0 +1,45 @@
+/** Services on loopback whose sandboxes the killed processes use: what such a run needs besides the provider. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { ProviderContext } from 'sublet/provider';
+import { startE2bService } from '../../src/server/e2b/e2b-service.fixture.ts';
+
+export interface CrashService {
+  /** How the provider is opened to look at what the service has. */
+  readonly access: Pick<ProviderContext, 'options' | 'secret'>;
+  readonly env: Readonly<Record<string, string>>;
+  /** What the service has that nobody ought to have left, and what it lacks that was never ours to touch. */
+  faults(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** By the provider that speaks to it. Makes the profile of that name in the home. */
+export const SERVICES: Readonly<Record<string, (home: string) => Promise<CrashService>>> = { e2b: startE2b };
+
+async function startE2b(home: string): Promise<CrashService> {
+  const { Sandbox } = await import('e2b');
+  const { url, apiKey, server, close } = await startE2bService();
+  const options = { apiUrl: url, sandboxUrl: url, cwd: '/workspace' };
+  await writeProfile(home, 'e2b', { provider: 'e2b', e2b: options });
+  const foreign = await Sandbox.create({ apiUrl: url, sandboxUrl: url, apiKey, metadata: { somebody: 'else' } });
+  await foreign.files.write('/tmp/marker', 'mine');
+  return {
+    access: { options, secret: () => apiKey },
+    env: { E2B_API_KEY: apiKey },
+    async faults() {
+      const left = server.sandboxes.all().filter(({ facts }) => facts.id !== foreign.sandboxId);
+      const marker = await foreign.files.read('/tmp/marker').catch((cause: unknown) => String(cause));
+      return [
+        ...left.map(({ facts, state }) => `the service has ${facts.metadata['sublet.name'] ?? facts.id}, ${state}`),
+        ...(marker === 'mine' ? [] : [`somebody else's sandbox was touched: ${marker}`]),
+      ];
+    },
+    close,
+  };
+}
+
+async function writeProfile(home: string, name: string, profile: object): Promise<void> {
+  const directory = path.join(home, 'sandboxes');
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writeFile(path.join(directory, `${name}.json`), JSON.stringify(profile), { mode: 0o600 });
+}
