@@ -9,12 +9,14 @@ import type { LeaseTerms, SandboxOptions } from './options.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { PoolLeaseOptions, Pools } from './pools.ts';
 import type { Verdict } from './recovery.ts';
+import type { SandboxSetOptions, SetPlace, SetSandboxOptions } from './sandbox-sets.ts';
 import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
 import type { SnapshotInfo } from './snapshots.ts';
 import type { SandboxMetrics } from './spec.ts';
 import type { SandboxState } from './states.ts';
 
 export type { LeaseTerms, SandboxOptions } from './options.ts';
+export type { SandboxSetOptions, SetPlace, SetSandboxOptions } from './sandbox-sets.ts';
 
 export interface EphemeralRunOptions extends Omit<RunOptions, 'env'>, SandboxOptions {
   /** Called when the sandbox is there and the command is about to begin. */
@@ -108,6 +110,20 @@ export interface Session extends AgentHandle, AsyncDisposable {
   /** Keeps a copy of the working directory, from which `onLost: restore` makes it again. */
   snapshot(): Promise<SnapshotInfo>;
   release(): Promise<void>;
+}
+
+/** Each of its sandboxes is a session of its own; the network of all tightens together. */
+export interface SandboxSet {
+  /** Of the session whose set it is. */
+  readonly key: SessionKey;
+  readonly maxPerRuntime: number;
+  /**
+   * The most recently used sandbox of the runtime: found alive, or replaced in its place; made when there is none. LEASE_HELD
+   * when another one is needed, there is no room, and all are in use.
+   */
+  sandbox(options?: SetSandboxOptions): Promise<Session>;
+  /** What there is, the most recently used first. */
+  list(runtime?: string): Promise<readonly SetPlace[]>;
 }
 
 export interface SandboxInfo {
@@ -245,6 +261,8 @@ export interface Sublet extends AsyncDisposable {
   ephemeral<T>(options: SandboxOptions, use: (sandbox: AgentHandle) => Promise<T>): Promise<T>;
   /** The key's sandbox: the same one every time, made on first use. */
   session(options?: SessionOptions): Promise<Session>;
+  /** Up to a number of sandboxes for each runtime of a session. Nothing is made before one is asked for. */
+  sandboxSet(options: SandboxSetOptions): SandboxSet;
   readonly sandboxes: Sandboxes;
   /** Destroys every session's sandbox of this installation and returns how many. */
   destroyAllSessions(cause?: string): Promise<number>;

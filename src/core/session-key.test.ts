@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SubletError } from './errors.ts';
@@ -12,6 +13,8 @@ const awkward = fc.constantFrom(
   '%25',
   '%253A',
   '%u0000',
+  '%/',
+  '%/0',
   'u',
   '\n',
   '\0',
@@ -26,11 +29,15 @@ const part = fc.oneof(
   fc.array(awkward, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join('')),
   fc.string({ unit: 'binary', minLength: 1 }),
 );
-const parts: fc.Arbitrary<SessionKeyParts> = fc.record({
-  kind: fc.constantFrom(...SANDBOX_KINDS),
-  user: part,
-  task: part,
-});
+const parts: fc.Arbitrary<SessionKeyParts> = fc.record(
+  {
+    kind: fc.constantFrom(...SANDBOX_KINDS),
+    user: part,
+    task: part,
+    member: fc.record({ runtime: part, slot: fc.nat(99) }),
+  },
+  { requiredKeys: ['kind', 'user', 'task'] },
+);
 
 describe('formatSessionKey', () => {
   it('is undone by parseSessionKey, whatever the parts hold', () => {
@@ -42,11 +49,11 @@ describe('formatSessionKey', () => {
     );
   });
 
-  it('gives two different (kind, user, task) two different keys, also once stored as UTF-8', () => {
+  it('gives two different (kind, user, task, member) two different keys, also once stored as UTF-8', () => {
     const stored = (given: SessionKeyParts): string => Buffer.from(formatSessionKey(given), 'utf8').toString('hex');
     fc.assert(
       fc.property(parts, parts, (a, b) => {
-        const same = a.kind === b.kind && a.user === b.user && a.task === b.task;
+        const same = isDeepStrictEqual(a, b);
         expect(stored(a) === stored(b)).toBe(same);
       }),
       { numRuns: 5_000 },

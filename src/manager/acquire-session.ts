@@ -7,6 +7,7 @@ import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
 import { beginDestroying, destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
+import { asTightAsFamily, followFamily } from './session-family.ts';
 import { assertMayUse } from './lease-check.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
@@ -60,7 +61,7 @@ export async function acquireSession(engine: Engine, request: SessionRequest): P
 }
 
 async function claim(engine: Engine, { key, kind, options, signal }: SessionRequest): Promise<Acquired | undefined> {
-  const wanted = await engine.ports.resolve(options, { kind });
+  const wanted = await asTightAsFamily(engine, key, await engine.ports.resolve(options, { kind }));
   const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause: 'first use of the session' });
   const { store } = engine.ports;
   let session: SessionRecord | undefined;
@@ -76,8 +77,9 @@ async function claim(engine: Engine, { key, kind, options, signal }: SessionRequ
       },
       row,
     );
-    session = claimed.bound.session;
-    return claimed.won ? claimed.bound.sandbox : undefined;
+    const bound = claimed.won ? await followFamily(engine, claimed.bound) : claimed.bound;
+    session = bound.session;
+    return claimed.won ? bound.sandbox : undefined;
   };
   try {
     const live = await makeSandbox(engine, prepared, commit, signal);

@@ -9,6 +9,8 @@ import type {
   ReapOptions,
   ReapReport,
   SandboxOptions,
+  SandboxSet,
+  SandboxSetOptions,
   Sandboxes,
   Session,
   SessionOptions,
@@ -35,6 +37,7 @@ import { prune } from './prune.ts';
 import { Reaper } from './reaper.ts';
 import { repeat } from './repeat.ts';
 import { SandboxManagement } from './sandboxes.ts';
+import { SessionSet } from './session-set.ts';
 import { Sessions } from './sessions.ts';
 
 /** The engine as its own process sees it: with what it holds, for a last word on the way out. */
@@ -94,6 +97,10 @@ class InProcessManager implements Manager {
 
   session(options: SessionOptions = {}): Promise<Session> {
     return this.#sessions.session(options);
+  }
+
+  sandboxSet(options: SandboxSetOptions): SandboxSet {
+    return new SessionSet(this.#engine, (asked) => this.#sessions.session(asked), options);
   }
 
   /** The keys stay known, with their network levels: the next use of one gets a fresh sandbox and a notice. */

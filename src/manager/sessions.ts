@@ -18,6 +18,7 @@ import { callProvider } from './provider-call.ts';
 import { cutNetwork, isUsable } from './ready-sandbox.ts';
 import { recreateTighter, untilForerunnersGone, untilPutAway } from './recreate-tighter.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
+import { tightenRelatives } from './session-family.ts';
 import type { Binding, SessionKeeper } from './session-handle.ts';
 import { SessionHandle } from './session-handle.ts';
 import { asksForNothingNew, assertSameSandbox, tighterThanAskedNotice, wantedAgain } from './session-wants.ts';
@@ -73,7 +74,9 @@ export class Sessions implements SessionKeeper {
     }
     const isNew = binding.network !== bound.session.network;
     binding.network = bound.session.network;
-    const replaced = await this.#enforce(binding, bound);
+    // Every row first: whatever happens on the way, the next use of each enforces it.
+    const others = await tightenRelatives(engine, binding.key, bound.session.network, reason);
+    const [replaced] = await allDone([this.#enforce(binding, bound), ...others.map((other) => this.#follow(other))]);
     const tightened = tightenedNotice(bound.session.network, reason, engine.now());
     return [...(isNew ? [tightened] : []), ...(replaced === undefined ? [] : [replaced])];
   }
@@ -188,13 +191,21 @@ export class Sessions implements SessionKeeper {
     return new SessionHandle(this.#engine, binding, this, { created, notices, env });
   }
 
-  async #enforce(binding: Binding, bound: BoundSession): Promise<SessionNotice | undefined> {
+  /** A relative of what was tightened: cut now, where there is something to cut. */
+  async #follow(bound: BoundSession): Promise<undefined> {
+    const binding = this.#bindings.get(bound.session.key);
+    if (binding !== undefined) binding.network = bound.session.network;
+    if (!['running', 'paused', 'stopped', 'creating'].includes(bound.sandbox.state)) return;
+    await this.#enforce(binding, bound);
+  }
+
+  async #enforce(binding: Binding | undefined, bound: BoundSession): Promise<SessionNotice | undefined> {
     const engine = this.#engine;
     await untilForerunnersGone(engine, bound);
     // Whoever makes it compares it with its row before anybody gets it.
     if (bound.sandbox.state === 'creating') return undefined;
     // Another process may have bound the key to another sandbox: that is the one to cut.
-    const live = binding.holder.live.id === bound.sandbox.id ? binding.holder.live : undefined;
+    const live = binding?.holder.live.id === bound.sandbox.id ? binding.holder.live : undefined;
     if (live !== undefined && live.network !== 'unknown' && !violates(live.network, bound.session.network)) {
       return undefined;
     }
@@ -211,7 +222,7 @@ export class Sessions implements SessionKeeper {
       await untilPutAway(engine, bound.sandbox);
       return undefined;
     }
-    binding.holder.live = recreated.live;
+    if (binding !== undefined) binding.holder.live = recreated.live;
     return recreated.notice;
   }
 
@@ -235,6 +246,13 @@ async function isTightEnough(engine: Engine, { sandbox, session }: BoundSession)
   const handle = await callProvider(engine, sandbox, 'attach', (provider, ref, signal) => provider.attach(ref, signal));
   await handle?.close();
   return handle === undefined || (handle.network !== 'unknown' && !violates(handle.network, session.network));
+}
+
+/** All, also when one of them fails; then that failure. */
+async function allDone<T>(work: readonly Promise<T>[]): Promise<readonly T[]> {
+  const settled = await Promise.allSettled(work);
+  for (const each of settled) if (each.status === 'rejected') throw each.reason;
+  return settled.map((each) => (each as PromiseFulfilledResult<T>).value);
 }
 
 function isCovered(asked: Readonly<Record<string, string>>, present: Readonly<Record<string, string>>): boolean {

@@ -142,7 +142,7 @@ async function discardDue(engine: Engine, record: SandboxRecord, due: DueAction)
 }
 
 /** Commands that this process knows nothing of may run in the background. */
-async function askBox(engine: Engine, record: SandboxRecord): Promise<'busy' | 'idle' | 'gone'> {
+export async function askBox(engine: Engine, record: SandboxRecord): Promise<'busy' | 'idle' | 'gone'> {
   const live = engine.lives.get(record.id);
   if (live !== undefined) {
     try {

@@ -137,7 +137,8 @@ export interface Store {
   pruneSandboxes(before: number): Promise<number>;
 
   getSession(key: SessionKey): Promise<BoundSession | undefined>;
-  listSessions(limit?: number): Promise<readonly BoundSession[]>;
+  /** Newest first. Of one session and its members alone, where its key is given. Default limit 1000. */
+  listSessions(limit?: number, family?: SessionKey): Promise<readonly BoundSession[]>;
   /** Those whose sandbox is destroyed or lost since before the instant, in any order: what may be removed. */
   endedSessions(before: number, limit?: number): Promise<readonly BoundSession[]>;
   /**

@@ -44,7 +44,7 @@ import type { MemoryRows } from './memory-pools.ts';
 import { memoryPools } from './memory-pools.ts';
 import type { Tables } from './tables.ts';
 import { emptyTables } from './tables.ts';
-import { countByKind, inOrder, isAsked, matches, newestFirst } from './select.ts';
+import { countByKind, inOrder, isAsked, matches, newestFirst, sessionsOf } from './select.ts';
 
 export function createMemoryStore(): MemoryStore {
   return new MemoryStore(emptyTables());
@@ -156,8 +156,8 @@ export class MemoryStore implements Store {
     return this.#bound(this.#open().sessions.get(key));
   }
 
-  async listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
-    return [...this.#open().sessions.values()]
+  async listSessions(limit: number = DEFAULT_LIMIT, family?: SessionKey): Promise<readonly BoundSession[]> {
+    return sessionsOf(this.#open().sessions, family)
       .toSorted(newestFirst)
       .slice(0, limit)
       .flatMap((session) => this.#bound(session) ?? []);

@@ -1,7 +1,8 @@
 /** Queries over rows in memory. */
 import type { EventFilter, SubletEvent } from '../../core/events.ts';
-import type { SandboxKind } from '../../core/session-key.ts';
-import type { SandboxRecord } from '../../store/records.ts';
+import type { SandboxKind, SessionKey } from '../../core/session-key.ts';
+import { memberRange } from '../../core/session-key.ts';
+import type { SandboxRecord, SessionRecord } from '../../store/records.ts';
 import type { SandboxQuery } from '../../store/store.ts';
 
 export function matches(sandbox: SandboxRecord, query: SandboxQuery): boolean {
@@ -25,6 +26,16 @@ export function isAsked(event: SubletEvent, filter: EventFilter): boolean {
     (filter.sessionKey === undefined || event.sessionKey === filter.sessionKey) &&
     event.seq > (filter.after ?? 0)
   );
+}
+
+/** All of them, or one with its members. */
+export function sessionsOf(
+  sessions: ReadonlyMap<SessionKey, SessionRecord>,
+  family: SessionKey | undefined,
+): readonly SessionRecord[] {
+  if (family === undefined) return [...sessions.values()];
+  const [from, below] = memberRange(family);
+  return [...sessions.values()].filter(({ key }) => key === family || (key >= from && key < below));
 }
 
 export function newestFirst(a: { readonly createdAt: number }, b: { readonly createdAt: number }): number {

@@ -175,8 +175,8 @@ export class PostgresStore implements Store {
     });
   }
 
-  listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
-    return this.#connections.read((db) => selectSessions(db, limit));
+  listSessions(limit: number = DEFAULT_LIMIT, family?: SessionKey): Promise<readonly BoundSession[]> {
+    return this.#connections.read((db) => selectSessions(db, limit, family));
   }
 
   endedSessions(before: number, limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {

@@ -179,9 +179,9 @@ export class SqliteStore implements Store {
     });
   }
 
-  listSessions(limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {
+  listSessions(limit: number = DEFAULT_LIMIT, family?: SessionKey): Promise<readonly BoundSession[]> {
     const db = this.#connection;
-    return db.run(() => selectSessions(db, limit));
+    return db.run(() => selectSessions(db, limit, family));
   }
 
   endedSessions(before: number, limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {

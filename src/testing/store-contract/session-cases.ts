@@ -1,7 +1,7 @@
 /** Sessions: binding a key to a sandbox, re-binding it, letting go. */
 import assert from 'node:assert/strict';
 import { SubletError } from '../../core/errors.ts';
-import { formatSessionKey } from '../../core/session-key.ts';
+import { formatSessionKey, type SetMember } from '../../core/session-key.ts';
 import { assertSame, moveTo, sandboxRow, sessionIn, sessionRow, T0 } from './rows.ts';
 import type { StoreContractCase } from './store-case.ts';
 
@@ -120,6 +120,29 @@ export const sessionCases: readonly StoreContractCase[] = [
         (await store.listSessions(limit)).map(({ session }) => session.key);
       assert.deepEqual(await keys(), ['app:u:3', 'app:u:2', 'app:u:1']);
       assert.deepEqual(await keys(2), ['app:u:3', 'app:u:2']);
+    },
+  },
+  {
+    name: 'lists a session with its members, and with nobody else',
+    async run({ store }) {
+      const key = (user: string, task: string, member?: SetMember): string =>
+        formatSessionKey({ kind: 'execution', user, task, member });
+      const family = [
+        key('u', 't'),
+        key('u', 't', { runtime: 'py', slot: 0 }),
+        key('u', 't', { runtime: '%/é', slot: 12 }),
+      ];
+      const others = [
+        key('u', 't2'),
+        key('u', 't%/py%/0'),
+        key('v', 't', { runtime: 'py', slot: 0 }),
+        key('u', 't%', { runtime: 'py', slot: 0 }),
+      ];
+      for (const each of [...family, ...others])
+        assert.equal((await store.claimSession(sessionRow(each), sandboxRow())).won, true, each);
+      const found = await store.listSessions(Infinity, key('u', 't'));
+      assert.deepEqual(found.map(({ session }) => session.key).toSorted(), family.toSorted());
+      assert.equal((await store.listSessions(1, key('u', 't'))).length, 1);
     },
   },
   {

@@ -2,6 +2,7 @@
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { SandboxId } from '../../../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../../../core/session-key.ts';
+import { memberRange } from '../../../core/session-key.ts';
 import type { SnapshotInfo } from '../../../core/snapshots.ts';
 import type { BoundSession, SessionRecord } from '../../../store/records.ts';
 import type { Db, Row } from '../driver.ts';
@@ -27,6 +28,9 @@ const SELECT = `${BOUND} where sessions.key = $1`;
 
 const LIST = `${BOUND} order by sessions.created_at desc limit $1`;
 
+const FAMILY = `${BOUND} where sessions.key = $1 or (sessions.key >= $2 and sessions.key < $3)
+  order by sessions.created_at desc limit $4`;
+
 const ENDED = `${BOUND} where sandboxes.state in ('destroyed', 'lost') and sandboxes.state_at < $1 limit $2`;
 
 // Without the sandbox: a join whose session is re-bound while it waits for the lock finds the old sandbox not matching
@@ -47,8 +51,16 @@ export async function selectSession(db: Db, key: SessionKey): Promise<BoundSessi
   return row && toBoundSession(row);
 }
 
-export async function selectSessions(db: Db, limit: number): Promise<readonly BoundSession[]> {
-  return (await db.rows(LIST, [toLimit(limit)])).map(toBoundSession);
+export async function selectSessions(
+  db: Db,
+  limit: number,
+  family: SessionKey | undefined,
+): Promise<readonly BoundSession[]> {
+  const rows =
+    family === undefined
+      ? await db.rows(LIST, [toLimit(limit)])
+      : await db.rows(FAMILY, [family, ...memberRange(family), toLimit(limit)]);
+  return rows.map(toBoundSession);
 }
 
 export async function selectEndedSessions(db: Db, before: number, limit: number): Promise<readonly BoundSession[]> {

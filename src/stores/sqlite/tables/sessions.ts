@@ -2,6 +2,7 @@
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { SandboxId } from '../../../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../../../core/session-key.ts';
+import { memberRange } from '../../../core/session-key.ts';
 import type { SnapshotInfo } from '../../../core/snapshots.ts';
 import type { BoundSession, SessionRecord } from '../../../store/records.ts';
 import type { Connection } from '../connection.ts';
@@ -19,6 +20,9 @@ const SELECT = `${BOUND} where sessions.key = ?`;
 
 const LIST = `${BOUND} order by sessions.created_at desc limit ?`;
 
+const FAMILY = `${BOUND} where sessions.key = ? or (sessions.key >= ? and sessions.key < ?)
+  order by sessions.created_at desc limit ?`;
+
 const ENDED = `${BOUND} where sandboxes.state in ('destroyed', 'lost') and sandboxes.state_at < ? limit ?`;
 
 const INSERT = `insert into sessions
@@ -34,11 +38,17 @@ export function selectSession(connection: Connection, key: SessionKey): BoundSes
   return row && toBoundSession(row);
 }
 
-export function selectSessions(connection: Connection, limit: number): readonly BoundSession[] {
-  return connection
-    .statement(LIST)
-    .all(Math.min(limit, Number.MAX_SAFE_INTEGER))
-    .map((row) => toBoundSession(row));
+export function selectSessions(
+  connection: Connection,
+  limit: number,
+  family: SessionKey | undefined,
+): readonly BoundSession[] {
+  const most = Math.min(limit, Number.MAX_SAFE_INTEGER);
+  const rows =
+    family === undefined
+      ? connection.statement(LIST).all(most)
+      : connection.statement(FAMILY).all(family, ...memberRange(family), most);
+  return rows.map((row) => toBoundSession(row));
 }
 
 export function selectEndedSessions(connection: Connection, before: number, limit: number): readonly BoundSession[] {
