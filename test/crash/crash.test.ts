@@ -20,6 +20,12 @@ describe.runIf(await requirement('namespace'))('processes that are killed while 
   );
 });
 
+describe.runIf(await requirement('dockerd'))('processes that are killed over a Docker engine', () => {
+  it('leave no container, volume or network behind and harm no neighbour', { timeout: TIMEOUT_MS }, () =>
+    expectNoFault(['--kills', '10', '--provider', 'docker', '--at-once', '3']),
+  );
+});
+
 describe.runIf(isRoot && (await requirement('user')))('an ordinary user’s processes that are killed', () => {
   it('leave nothing behind either', { timeout: TIMEOUT_MS }, () => expectNoFault(['--kills', '10', '--user']));
 });

@@ -100,6 +100,7 @@ async function killAll(scene: Scene): Promise<void> {
 
 async function killOne(scene: Scene): Promise<void> {
   const { random, fixtures } = scene;
+  const longestLifeMs = scene.service?.longestLifeMs ?? LONGEST_LIFE_MS;
   const when = pick(random, ['at a moment', 'at a step', 'at a step'] as const);
   const watchdog = pick(random, ['watched', 'watched', 'watchdog killed too', 'no watchdog'] as const);
   const orders: VictimOrders = {
@@ -110,7 +111,7 @@ async function killOne(scene: Scene): Promise<void> {
   };
   // Early steps are taken by every process, late ones by few: more of the former.
   const step = String(1 + Math.floor(random() ** 2 * FIRST_STEPS));
-  const lifeMs = random() * LONGEST_LIFE_MS;
+  const lifeMs = random() * longestLifeMs;
   const env = { ...environment(scene), ...(when === 'at a step' ? { SUBLET_TEST_DIES_AT: step } : {}) };
   const preload = when === 'at a step' ? ['--import', fixtures.failpoint] : [];
   const child = spawn(process.execPath, [...preload, fixtures.victim, LIBRARY, JSON.stringify(orders)], {
@@ -121,7 +122,7 @@ async function killOne(scene: Scene): Promise<void> {
   let said = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
   await Promise.race([ended, until(() => said.startsWith('ready\n'))]);
-  await Promise.race([ended, delay(when === 'at a moment' ? lifeMs : 4 * LONGEST_LIFE_MS)]);
+  await Promise.race([ended, delay(when === 'at a moment' ? lifeMs : 4 * longestLifeMs)]);
   if (watchdog === 'watchdog killed too') await killWatchdogs(scene.home, child.pid ?? 0);
   child.kill('SIGKILL');
   const [code, signal] = (await ended) as [number | null, string | null];

@@ -30,8 +30,8 @@ export async function findUnrecovered(
     const what = `${row.id} is ${row.state} (${row.cause})`;
     if (row.state === 'creating' || row.state === 'destroying') faults.push(what);
     if (row.ephemeral && !isHeld && isLive(row)) faults.push(`${what}, ephemeral and nobody’s`);
-    // What somebody resumed by hand stays awake.
-    const isKept = row.policy.onExit === 'keep' || row.cause === 'asked by hand';
+    // What somebody resumed by hand stays awake, and is written down as nobody's when its process leaves.
+    const isKept = row.policy.onExit === 'keep' || row.cause === 'asked by hand' || row.ownerId === '';
     if (row.state === 'running' && !isHeld && !isKept) faults.push(`${what}, onExit ${row.policy.onExit}`);
   }
   const there = await listAtProvider(home, providerId, access);

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ProviderContext } from 'sublet/provider';
+import { startPrivateEngine } from '../setup/private-engine.ts';
 import { startE2bService } from '../../src/server/e2b/e2b-service.fixture.ts';
 
 export interface CrashService {
@@ -11,10 +12,37 @@ export interface CrashService {
   /** What the service has that nobody ought to have left, and what it lacks that was never ours to touch. */
   faults(): Promise<readonly string[]>;
   close(): Promise<void>;
+  /** Where what they do takes longer than on this machine alone. */
+  readonly longestLifeMs?: number;
 }
 
 /** By the provider that speaks to it. Makes the profile of that name in the home. */
-export const SERVICES: Readonly<Record<string, (home: string) => Promise<CrashService>>> = { e2b: startE2b };
+export const SERVICES: Readonly<Record<string, (home: string) => Promise<CrashService>>> = {
+  docker: startDocker,
+  e2b: startE2b,
+};
+
+/** An engine of its own, so that whatever it has in the end is what was left. */
+async function startDocker(home: string): Promise<CrashService> {
+  const engine = await startPrivateEngine();
+  const options = { host: engine.host };
+  await writeProfile(home, 'docker', { provider: 'docker', image: engine.image, docker: options });
+  await engine.docker('run', '--detach', '--network', 'none', '--name', 'foreign', engine.image, 'sleep', '100000');
+  return {
+    access: { options, secret: () => undefined },
+    env: {},
+    longestLifeMs: 5_000,
+    async faults() {
+      const left = (await engine.remains()).filter((what) => what !== 'container foreign');
+      const foreign = await engine.docker('ps', '--quiet', '--filter', 'name=foreign');
+      return [
+        ...left.map((what) => `the engine has ${what}`),
+        ...(foreign === '' ? ["somebody else's container does not run"] : []),
+      ];
+    },
+    close: async () => engine[Symbol.asyncDispose](),
+  };
+}
 
 async function startE2b(home: string): Promise<CrashService> {
   const { Sandbox } = await import('e2b');

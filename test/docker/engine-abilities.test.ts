@@ -4,50 +4,14 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/core/system-clock.ts';
-import type { ProviderContext } from '../../src/provider/define-provider.ts';
-import type { SandboxProvider, SandboxSpec } from '../../src/provider/provider.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { provider as module } from '../../src/providers/docker/index.ts';
 import { type PrivateEngine, startPrivateEngine } from '../setup/private-engine.ts';
 import { requirement } from '../setup/requirements.ts';
+import { contextFor, openProvider, signal, specFor } from './providers.ts';
 
 const SLOW = 120_000;
 const MIB = 1024 * 1024;
-const signal = new AbortController().signal;
-const opened: SandboxProvider[] = [];
-
-afterEach(async () => {
-  for (const provider of opened.splice(0)) {
-    for await (const { ref } of provider.list({}, signal)) await provider.destroy(ref, signal);
-    await provider.close();
-  }
-});
-
-function contextFor(engine: PrivateEngine, options: Readonly<Record<string, unknown>>): ProviderContext {
-  const log = { debug() {}, info() {}, warn() {} };
-  return {
-    stateDir: tmpdir(),
-    clock: systemClock,
-    log,
-    options: { host: engine.host, ...options },
-    secret: () => undefined,
-  };
-}
-
-async function openOn(
-  engine: PrivateEngine,
-  options: Readonly<Record<string, unknown>> = {},
-): Promise<SandboxProvider> {
-  const provider = await module.open(contextFor(engine, options));
-  opened.push(provider);
-  return provider;
-}
-
-function spec(engine: PrivateEngine, overrides: Partial<SandboxSpec> = {}): SandboxSpec {
-  const name = `sublet-${crypto.randomUUID().slice(0, 13)}`;
-  return { name, labels: {}, kind: 'execution', image: engine.image, network: 'none', ephemeral: false, ...overrides };
-}
 
 describe.runIf(await requirement('dockerd'))('an engine with a runtime of its own', () => {
   let engine: PrivateEngine;
@@ -66,31 +30,35 @@ describe.runIf(await requirement('dockerd'))('an engine with a runtime of its ow
 
   it('runs a sandbox with it when the profile names it, and with its own otherwise', async () => {
     const calls = (): Promise<string> => readFile(path.join(dir, 'calls'), 'utf8').catch(() => '');
-    const usual = await (await openOn(engine)).create(spec(engine), signal);
+    const usual = await (await openProvider({ host: engine.host })).create(specFor(engine.image), signal);
     expect((await usual.commands.run('echo usual')).stdout).toBe('usual\n');
     // Asking for its features is no use of it.
     expect(await calls()).not.toContain('create');
-    const chosen = await (await openOn(engine, { runtime: 'noting' })).create(spec(engine), signal);
+    const chosen = await (
+      await openProvider({ host: engine.host, runtime: 'noting' })
+    ).create(specFor(engine.image), signal);
     expect((await chosen.commands.run('echo chosen')).stdout).toBe('chosen\n');
     expect(await calls()).toContain('create');
   });
 
   it('refuses one that it does not have, naming it, and leaves nothing behind', async () => {
-    const provider = await openOn(engine, { runtime: 'kata' });
-    await expect(provider.create(spec(engine), signal)).rejects.toMatchObject({
+    const provider = await openProvider({ host: engine.host, runtime: 'kata' });
+    await expect(provider.create(specFor(engine.image), signal)).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('"kata"') as string,
       hint: expect.stringContaining('noting') as string,
     });
     expect(await engine.docker('ps', '--all', '--quiet')).toBe('');
-    const probe = await module.probe?.(contextFor(engine, { runtime: 'kata' }));
+    const probe = await module.probe?.(contextFor({ host: engine.host, runtime: 'kata' }));
     expect(probe?.findings.find(({ name }) => name === 'runtime')).toMatchObject({ level: 'fail' });
   });
 
   it('does not claim to limit the disk where its storage cannot, and says so when asked all the same', async () => {
-    const provider = await openOn(engine);
+    const provider = await openProvider({ host: engine.host });
     expect(provider.capabilities.has('limit-disk')).toBe(false);
-    await expect(provider.create(spec(engine, { limits: { diskBytes: 64 * MIB } }), signal)).rejects.toMatchObject({
+    await expect(
+      provider.create(specFor(engine.image, { limits: { diskBytes: 64 * MIB } }), signal),
+    ).rejects.toMatchObject({
       code: 'UNSUPPORTED',
       message: 'This engine cannot limit the disk of a container.',
       hint: expect.stringContaining('pquota') as string,
@@ -111,10 +79,10 @@ describe.runIf(await requirement('btrfs'))('an engine whose storage can share ou
   afterAll(async () => engine?.[Symbol.asyncDispose](), SLOW);
 
   it('holds a sandbox to its share, and leaves the others theirs', async () => {
-    const provider = await openOn(engine);
+    const provider = await openProvider({ host: engine.host });
     expect(provider.capabilities.has('limit-disk')).toBe(true);
-    const limited = await provider.create(spec(engine, { limits: { diskBytes: 32 * MIB } }), signal);
-    const other = await provider.create(spec(engine), signal);
+    const limited = await provider.create(specFor(engine.image, { limits: { diskBytes: 32 * MIB } }), signal);
+    const other = await provider.create(specFor(engine.image), signal);
     const filled = await limited.commands.run('dd if=/dev/urandom of=much bs=1M count=64 && sync');
     expect(filled.exitCode).not.toBe(0);
     expect(filled.stderr).toMatch(/quota exceeded|no space left/i);

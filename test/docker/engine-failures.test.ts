@@ -33,16 +33,6 @@ async function closeAll(): Promise<void> {
   await rm(home, { recursive: true, force: true });
 }
 
-/** Containers, volumes and networks that the engine did not have by itself. */
-async function remains(engine: PrivateEngine): Promise<string> {
-  const [containers, volumes, networks] = await Promise.all([
-    engine.docker('ps', '--all', '--format', '{{.Names}}'),
-    engine.docker('volume', 'ls', '--quiet'),
-    engine.docker('network', 'ls', '--filter', 'type=custom', '--quiet'),
-  ]);
-  return `${containers}${volumes}${networks}`;
-}
-
 describe.runIf(isThere)('an engine that fails', () => {
   let engine: PrivateEngine;
   beforeAll(async () => void (engine = await startPrivateEngine()), 120_000);
@@ -51,7 +41,7 @@ describe.runIf(isThere)('an engine that fails', () => {
   afterEach(async () => {
     engine.thaw();
     await closeAll();
-    expect(await remains(engine)).toBe('');
+    expect(await engine.remains()).toEqual([]);
   }, 60_000);
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
@@ -93,7 +83,7 @@ describe.runIf(isThere)('an engine that fails', () => {
     const creating = sublet.session({ user: 'ann', task: 'late', policy: { timeoutSeconds: 2 } });
     await expect(creating).rejects.toMatchObject({ code: 'CREATE_TIMEOUT' });
     engine.thaw();
-    await expect.poll(async () => (await sublet.reap(), remains(engine)), { timeout: 60_000 }).toBe('');
+    await expect.poll(async () => (await sublet.reap(), engine.remains()), { timeout: 60_000 }).toEqual([]);
     const session = await sublet.session({ user: 'ann', task: 'late' });
     expect((await session.commands.run('echo made')).stdout).toBe('made\n');
   });
@@ -142,12 +132,12 @@ describe.runIf(isThere)('an engine without room', () => {
     await expect(session.files.write('small', 'x'.repeat(20_000))).rejects.toMatchObject(full);
     await expect(session.files.write('middle', 'x'.repeat(200_000))).rejects.toMatchObject(full);
     await expect(sublet.run('true')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', ...words });
-    expect(await remains(engine)).toBe(await engine.docker('ps', '--format', '{{.Names}}'));
+    expect(await engine.remains()).toEqual([`container ${await engine.docker('ps', '--format', '{{.Names}}')}`]);
     await session.commands.run('rm rest');
     expect((await sublet.run('echo room')).stdout).toBe('room\n');
     await session.files.write('small', 'fits');
     expect(await session.files.readText('small')).toBe('fits');
     await closeAll();
-    expect(await remains(engine)).toBe('');
+    expect(await engine.remains()).toEqual([]);
   });
 });

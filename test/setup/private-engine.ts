@@ -25,6 +25,8 @@ export interface PrivateEngine extends AsyncDisposable {
   readonly pid: number;
   /** What the engine's own program prints. */
   docker(...words: readonly string[]): Promise<string>;
+  /** Containers, volumes and networks that the engine did not have by itself. */
+  remains(): Promise<readonly string[]>;
   /** Ends it and starts it again, on the same data. */
   restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   freeze(): void;
@@ -99,6 +101,16 @@ class Engine implements PrivateEngine {
 
   async docker(...words: readonly string[]): Promise<string> {
     return (await run('docker', ['--host', this.host, ...words])).stdout.trim();
+  }
+
+  async remains(): Promise<readonly string[]> {
+    const asked = [
+      ['ps', '--all', '--format', 'container {{.Names}}'],
+      ['volume', 'ls', '--format', 'volume {{.Name}}'],
+      ['network', 'ls', '--filter', 'type=custom', '--format', 'network {{.Name}}'],
+    ];
+    const answers = await Promise.all(asked.map((words) => this.docker(...words)));
+    return answers.flatMap((answer) => answer.split('\n')).filter((line) => line !== '');
   }
 
   async restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {

@@ -21,8 +21,10 @@ print_one() {
 
 export const PORTABLE_STAT = `${PRINT_ONE}
 print_one "$1"`;
+// A file that went away meanwhile is left out; without the program, all would be.
 export const PORTABLE_LIST = `${PRINT_ONE}
 ${MUST_BE_DIRECTORY}
+command -v stat >/dev/null || { echo 'stat: not found' >&2; exit 1; }
 cd -- "$1" || exit
 for file in ./* ./.[!.]* ./..?*; do
   if [ -e "$file" ] || [ -L "$file" ]; then print_one "$file"; fi

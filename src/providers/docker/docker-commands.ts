@@ -21,6 +21,7 @@ import type { DockerApi } from './docker-api.ts';
 import { isConflict, isGone, lostError, noShellError, notRunningError } from './docker-errors.ts';
 import { openDockerTerminal } from './docker-terminal.ts';
 import { readFrozenCommand } from './frozen-command.ts';
+import { Waking } from './freeze-container.ts';
 import { runPlainExec } from './plain-exec.ts';
 import { slotCommand } from './shell-scripts.ts';
 import { ShellSlot } from './shell-slot.ts';
@@ -46,12 +47,14 @@ export class DockerCommands implements Commands {
   readonly #pool: SlotPool;
   readonly #background: InsideCommands;
   readonly #tags = newTagGroup();
+  readonly waking: Waking;
   #env: Readonly<Record<string, string>>;
 
   /** `first` is the slot that came with the container, if it is this process's own. */
   constructor(options: DockerCommandsOptions, first?: Promise<ShellSlot>) {
     this.#options = options;
     this.#env = options.env;
+    this.waking = new Waking(options.clock);
     this.#pool = new SlotPool({ clock: options.clock, open: (once) => this.#openSlot(once) }, first);
     this.#background = new InsideCommands({
       clock: options.clock,
@@ -112,9 +115,8 @@ export class DockerCommands implements Commands {
     const { api, clock, containerId, image } = this.#options;
     if (typeof command === 'string') throw noShellError(image);
     const env = { ...this.#env, ...options.env };
-    return this.#translated(
-      runPlainExec(api, clock, { containerId, command, cwd: this.#resolve(options.cwd), env }, options),
-    );
+    const exec = { containerId, command, cwd: this.#resolve(options.cwd), env };
+    return this.#translated(this.waking.orLater(() => runPlainExec(api, clock, exec, options), isAsleep));
   }
 
   #scriptFor(
@@ -129,7 +131,10 @@ export class DockerCommands implements Commands {
   async #openSlot(once: boolean): Promise<ShellSlot> {
     const { api, containerId } = this.#options;
     const body = { Cmd: slotCommand(once), AttachStdin: true, AttachStdout: true, AttachStderr: true };
-    const opened = api.createExec(containerId, body).then((execId) => api.startExec(execId));
+    const opened = this.waking.orLater(
+      () => api.createExec(containerId, body).then((execId) => api.startExec(execId)),
+      isAsleep,
+    );
     return new ShellSlot(await this.#translated(opened), { once }).ready();
   }
 
@@ -170,4 +175,8 @@ export class DockerCommands implements Commands {
     const { workdir } = this.#options;
     return cwd === undefined ? workdir : resolve(workdir, cwd);
   }
+}
+
+function isAsleep(error: unknown): boolean {
+  return isConflict(error) && /paused/i.test((error as Error).message);
 }

@@ -25,6 +25,7 @@ import { isGone, lostError, noAllowlistError, notFoundError } from './docker-err
 import { createDockerFiles } from './docker-files.ts';
 import type { ContainerDetails } from './docker-types.ts';
 import { isLocal } from './engine-endpoint.ts';
+import { freezeContainer, type Sleeper, thawContainer } from './freeze-container.ts';
 import { networkOf, setNetworkLevel } from './network-level.ts';
 import { portUrlOf } from './port-url.ts';
 import { resetContainer } from './reset-container.ts';
@@ -117,24 +118,13 @@ export class DockerProvider implements SandboxProvider {
   }
 
   async pause(ref: SandboxRef, signal: AbortSignal): Promise<void> {
-    const { details } = await this.#known(ref, signal);
-    if (details.State.Paused) return;
     // Waiting shells are not the agent's; frozen, they would wait for a manager that may be gone by then.
     this.#held.get(ref.name)?.commands.close();
-    await this.#api.pause(details.Id, signal).catch(async (error: unknown) => {
-      if (!(await this.#known(ref, signal)).details.State.Paused) throw error;
-    });
+    await freezeContainer(this.#sleeper(ref, signal), signal);
   }
 
   async resume(ref: SandboxRef, signal: AbortSignal): Promise<void> {
-    const { details } = await this.#known(ref, signal);
-    if (!details.State.Paused) {
-      if (details.State.Running) return;
-      throw lostError(ref.name);
-    }
-    await this.#api.unpause(details.Id, signal).catch(async (error: unknown) => {
-      if ((await this.#known(ref, signal)).details.State.Paused) throw error;
-    });
+    if (!(await thawContainer(this.#sleeper(ref, signal), signal))) throw lostError(ref.name);
   }
 
   async stop(ref: SandboxRef, signal: AbortSignal): Promise<void> {
@@ -228,6 +218,12 @@ export class DockerProvider implements SandboxProvider {
       files: createDockerFiles({ api: this.#api, details, facts, commands, now: () => this.#context.clock.now() }),
       close: () => Promise.resolve(commands.close()),
     };
+  }
+
+  #sleeper(ref: SandboxRef, signal: AbortSignal): Sleeper {
+    const look = async (): Promise<ContainerDetails> => (await this.#known(ref, signal)).details;
+    const waking = this.#held.get(ref.name)?.commands.waking;
+    return { api: this.#api, clock: this.#context.clock, waking, look };
   }
 
   #letGo(name: string): void {
