@@ -34,7 +34,6 @@ echo "b" >&4
 mount -n -c -a -T "$table" || exit 90
 wait
 eval "$limits"
-read -r go <&3 || exit 0
 echo "$inner" >/proc/sys/user/max_user_namespaces
 if [ "$root" != ${OVER_ROOT} ]; then
   cd "$root" || exit 91
@@ -68,13 +67,15 @@ export const FIRST_RESIDENT = 'first';
 export const FIRST_SLOT = `${FIRST_RESIDENT}0`;
 
 /**
- * The sandbox's first process, on the image's files and without privileges. It starts the resident shell and waits, which
+ * The sandbox's first process, on the image's files and without privileges. Before it starts anything it waits until it is
+ * in its control groups, which its children inherit: the kernel takes its time to move a process. Then it starts the resident shell and waits, which
  * also collects orphans: for its maker's end of descriptor 3 when $1 is "owned", else for ever. A maker that dies before it
  * has opened the resident shell's pipes leaves that one waiting for good, so what is owned does not wait for it. When $1 is
  * "once" it arms a single shell in place of the resident one and is owned.
  */
 export const INIT: string = `
 echo c >&4
+read -r go <&3 || exit 0
 keep=$1
 if [ "$keep" = once ]; then
   slot=${FIRST_SLOT}
