@@ -15,6 +15,7 @@ import type {
 } from '../../core/commands.ts';
 import { SubletError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
+import { weighChunk } from './chunk-weight.ts';
 import { readLog } from './command-log.ts';
 import { type CommandMeta, fileExists, isAlive, noteKill, readExit, readInfo, readRunner } from './command-record.ts';
 import { until } from './directory-watch.ts';
@@ -74,7 +75,7 @@ export class BackgroundCommand implements RunningCommand {
       const wait = options.signal === undefined ? {} : { signal: options.signal };
       const chunk = await this.output(stream, cursor, { wait: true, maxBytes: STREAM_BYTES, ...wait });
       if (chunk.lostBytes > 0) throw outputLostError(stream, cursor + chunk.lostBytes, chunk.lostBytes);
-      if (chunk.data.length > 0) yield chunk.data;
+      if (chunk.data.length > 0) yield weighChunk(chunk.data);
       if (chunk.end) return;
       cursor = chunk.next;
     }

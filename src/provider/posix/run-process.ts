@@ -5,6 +5,7 @@ import type { CommandResult, RunOptions } from '../../core/commands.ts';
 import { DEFAULT_MAX_OUTPUT_BYTES } from '../../core/commands.ts';
 import { abortedError } from '../../core/errors.ts';
 import { feedStdin } from './feed-stdin.ts';
+import { weighChunk } from './chunk-weight.ts';
 import { OutputCapture } from './output-capture.ts';
 import { PipeReader } from './pipe-reader.ts';
 
@@ -166,7 +167,7 @@ class OutputDrain {
     this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
     if (source instanceof PipeReader) {
       source.consume(
-        (chunk) => this.#take(chunk, (shared) => Uint8Array.from(shared)),
+        (chunk) => this.#take(chunk, (shared) => new Uint8Array(shared)),
         () => this.#end(),
       );
     } else {
@@ -181,7 +182,7 @@ class OutputDrain {
     this.capture.push(chunk);
     if (this.#consume === undefined) return true;
     try {
-      const taken = this.#consume(keepable(chunk));
+      const taken = this.#consume(weighChunk(keepable(chunk)));
       if (taken === undefined) return true;
       this.isHeld = true;
       taken.then(
