@@ -2,6 +2,7 @@
 import { mkdir, readFile, readdir, readlink, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROVIDERS } from '../../src/providers/registry.gen.ts';
 import { requirement } from '../setup/requirements.ts';
 import { Installation } from './installation.ts';
 
@@ -316,7 +317,7 @@ describe('sublet doctor', () => {
     expect(stdout).toMatch(/^local: /m);
     expect(status).toBe(hasNamespaces ? 0 : 1);
     const probes = await sublet.json<{ provider?: string; usable: boolean; findings: unknown[] }>(['doctor', '--json']);
-    expect(probes.map(({ provider }) => provider)).toEqual([undefined, 'docker', 'local', 'namespace']);
+    expect(probes.map(({ provider }) => provider)).toEqual([undefined, ...Object.keys(PROVIDERS)]);
     expect(probes.every(({ findings }) => findings.length > 0)).toBe(true);
   });
 });

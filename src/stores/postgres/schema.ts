@@ -10,7 +10,7 @@ import { heirs } from './migrations/0003-heirs.ts';
 import { pools } from './migrations/0004-pools.ts';
 import { strangeStore } from './postgres-errors.ts';
 
-const MIGRATIONS: readonly Migration[] = [firstFloor, snapshots, heirs, pools];
+export const MIGRATIONS: readonly Migration[] = [firstFloor, snapshots, heirs, pools];
 
 /** Whose migration this is, among all users of advisory locks in the database. "Subl" in ASCII. */
 const MIGRATION_LOCK = 0x5375626c;
