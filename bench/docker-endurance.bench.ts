@@ -1,9 +1,10 @@
 /** Ten thousand commands in one container: what grows, here and in the engine. */
 import { readdir } from 'node:fs/promises';
+import { bareSpawn } from './bare-spawn.ts';
 import { openProvider, specFor } from './docker-provider.ts';
 import type { Figure, Result } from './figure.ts';
 import { distribution, single, time } from './measure.ts';
-import { benchEngine, RawEngine } from './raw-engine.ts';
+import { benchEngine, type EngineTarget, RawEngine } from './raw-engine.ts';
 
 const COMMANDS = 10_000;
 /** What is there after these is what there should be after all. */
@@ -27,15 +28,15 @@ export async function measure(): Promise<readonly Result[]> {
       return times;
     };
     const first = await run(FIRST);
-    const before = await holdings(raw, spec.name);
+    const before = await holdings(target, raw, spec.name);
     const last = (await run(COMMANDS - FIRST)).slice(-FIRST);
-    const after = await holdings(raw, spec.name);
+    const after = await holdings(target, raw, spec.name);
     const against = `the same after ${FIRST.toLocaleString('en-US')}`;
-    const counted = (name: string, key: 'execs' | 'descriptors'): Figure => ({
+    const counted = (name: string, key: 'execs' | 'descriptors' | 'engineDescriptors'): Figure => ({
       name: `docker: ${name} after 10,000 commands`,
       unit: 'of them',
-      ours: single(after[key]),
-      raw: single(before[key]),
+      ours: single(after[key] ?? NaN),
+      raw: single(before[key] ?? NaN),
       against,
       target: { of: 'ratio', atMost: 1 },
     });
@@ -50,6 +51,9 @@ export async function measure(): Promise<readonly Result[]> {
       },
       counted('exec instances', 'execs'),
       counted('our descriptors', 'descriptors'),
+      after.engineDescriptors === undefined
+        ? { name: 'docker: the engine’s descriptors', reason: 'its process is not this machine’s to look at' }
+        : counted('the engine’s descriptors', 'engineDescriptors'),
       {
         name: 'docker: our heap after 10,000 commands',
         unit: 'MiB',
@@ -69,14 +73,26 @@ export async function measure(): Promise<readonly Result[]> {
 interface Holdings {
   readonly execs: number;
   readonly descriptors: number;
+  /** undefined when the engine is elsewhere or another user's. */
+  readonly engineDescriptors: number | undefined;
   readonly heapMib: number;
 }
 
-async function holdings(raw: RawEngine, name: string): Promise<Holdings> {
+async function holdings(target: EngineTarget, raw: RawEngine, name: string): Promise<Holdings> {
   // First, because its connection is kept and counts.
   const execs = await raw.execCount(name);
   globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
   const descriptors = (await readdir('/proc/self/fd')).length;
-  return { execs, descriptors, heapMib: (heapUsed + external) / MIB };
+  const engineDescriptors = await engineDescriptorsOf(target.socketPath);
+  return { execs, descriptors, engineDescriptors, heapMib: (heapUsed + external) / MIB };
+}
+
+/** Those of the process that listens on the socket, and of the helper it started. */
+async function engineDescriptorsOf(socketPath: string): Promise<number | undefined> {
+  const find = 'ss -Hlxp "src = $1" | sed -n "s/.*pid=\\([0-9]*\\).*/\\1/p" | head -n 1';
+  const pid = (await bareSpawn(['sh', '-c', find, 'sh', socketPath]).catch(() => '')).trim();
+  if (pid === '') return undefined;
+  const count = 'for p in $1 $(cat /proc/$1/task/*/children); do ls /proc/$p/fd; done | wc -l';
+  return Number(await bareSpawn(['sh', '-c', count, 'sh', pid]));
 }

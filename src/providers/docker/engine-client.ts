@@ -182,7 +182,8 @@ export class EngineClient {
       method: request.method,
       path: `${this.#version === '' ? '' : `/${this.#version}`}${request.path}`,
       headers: {
-        host: 'docker',
+        // A socket has no name; that of a host is what its certificate is checked for.
+        ...(this.endpoint.kind === 'unix' ? { host: 'docker' } : {}),
         ...(body === undefined
           ? {}
           : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,9 +69,23 @@ describe('the engine', () => {
       'unix:///run/user/7/podman/podman.sock',
       'unix:///run/podman/podman.sock',
     ]);
-    await listen(join(home, '.colima/default/docker.sock'));
-    expect(await found(undefined)).toBe(`unix://${home}/.colima/default/docker.sock`);
   });
+
+  it.each(['run/docker.sock', '.docker/run/docker.sock', '.colima/default/docker.sock', 'run/podman/podman.sock'])(
+    'is found at %s, past a socket where nobody listens any more',
+    async (path) => {
+      const stale = createNetServer().listen(join(home, 'stale.sock'));
+      await once(stale, 'listening');
+      await mkdir(join(home, 'run/podman'), { recursive: true });
+      await mkdir(join(home, '.docker/run'), { recursive: true });
+      // A name of the socket outlives its listener.
+      for (const place of ['run/docker.sock', '.docker/run/docker.sock'])
+        if (place !== path) await link(join(home, 'stale.sock'), join(home, place));
+      stale.close();
+      await listen(join(home, path));
+      expect(await found(undefined, { XDG_RUNTIME_DIR: join(home, 'run') })).toBe(`unix://${home}/${path}`);
+    },
+  );
 
   it('is not there: the error says what was tried, and how to name one', async () => {
     const error = await found(`unix://${home}/none.sock`).catch((cause: unknown) => cause);
