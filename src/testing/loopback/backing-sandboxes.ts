@@ -29,6 +29,8 @@ export interface NewBackingSandbox {
   readonly labels?: Labels | undefined;
   readonly network?: NetworkLevel | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** A volume of the provider underneath, at its working directory. */
+  readonly contextId?: string | undefined;
   readonly facts?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -62,7 +64,15 @@ export class BackingSandboxes {
     const id = wanted.id ?? randomUUID();
     const network = wanted.network ?? (this.#provider.capabilities.has('network-none') ? 'none' : 'open');
     const handle = await this.#provider.create(
-      { name: nameOf(id), labels: {}, kind: 'execution', network, env: wanted.env, ephemeral: false },
+      {
+        name: nameOf(id),
+        labels: {},
+        kind: 'execution',
+        network,
+        env: wanted.env,
+        contextId: wanted.contextId,
+        ephemeral: false,
+      },
       new AbortController().signal,
     );
     const entry: Entry = {

@@ -8,6 +8,8 @@
 
 /** The exit status of a script that lacks a program or a place for its files. */
 export const CANNOT_CALL = 97;
+/** The exit status of a script that found nothing: the program has not been started yet, or has ended. */
+export const NOTHING_THERE = 96;
 /** The exit status of a script that comes too late: the program has ended, or somebody else takes the stream. */
 export const TOO_LATE = 98;
 
@@ -15,9 +17,11 @@ const DIRECTORY = '"${SUBLET_TMPDIR:-/tmp}"/.sublet/calls';
 const PIPE_BYTES = 65_536;
 /** So many pipes full are brought at once, when they come in quick succession. */
 const PIPES_AT_ONCE = 16;
-/** Scripts that are sent together may arrive in any order. */
-const AWAIT_START = 'tries=0; until [ -e "$1" ] || [ $tries -ge 100 ]; do sleep 0.02; tries=$((tries + 1)); done';
-const ENTER = `exec 2>/dev/null\ncd ${DIRECTORY} || exit ${TOO_LATE}\n`;
+const ENTER = `exec 2>/dev/null
+umask 077
+[ -d ${DIRECTORY} ] || mkdir -p ${DIRECTORY}
+cd ${DIRECTORY} || exit ${CANNOT_CALL}
+`;
 
 export type CalledStream = 'stdout' | 'stderr';
 const FILES = { stdout: { pipe: 'o', claim: 'a' }, stderr: { pipe: 'e', claim: 'b' } } as const;
@@ -32,14 +36,14 @@ export interface StartCall {
   readonly stdin: boolean;
 }
 
+/** Input as base64, or the word for a file in the sandbox that holds it and is removed. */
+export type CallInput = { readonly encoded: string; readonly file?: undefined } | { readonly file: string };
+
 /** Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. */
 export function startCallScript({ token, words, exports, stdin }: StartCall): string {
   const trailer = `'\\036%s:%s\\036%s' ${token} $status ${token}`;
   const take = (fd: number): string => `dd bs=${PIPE_BYTES * 2} count=1 <&${fd}`;
-  return `exec 2>/dev/null
-umask 077
-[ -d ${DIRECTORY} ] || mkdir -p ${DIRECTORY}
-cd ${DIRECTORY} && command -v base64 >/dev/null && command -v dd >/dev/null || exit ${CANNOT_CALL}
+  return `${ENTER}command -v base64 >/dev/null && command -v dd >/dev/null || exit ${CANNOT_CALL}
 mkfifo ${token}.o ${token}.e ${token}.g${stdin ? ` ${token}.i ${token}.k` : ''} || exit ${CANNOT_CALL}
 exec 3<>${token}.o 4<>${token}.e 5<>${token}.g
 trap : HUP INT QUIT TERM USR1 USR2
@@ -69,10 +73,9 @@ exit 0
 export function takeCallScript(token: string, stream: CalledStream, isFirst: boolean): string {
   const { pipe, claim } = FILES[stream];
   const file = `${token}.${pipe}`;
-  const begin = isFirst
-    ? `set -- ${file}; ${AWAIT_START}\n[ -p ${file} ] || exit ${TOO_LATE}\nset -C; true >${token}.${claim} || exit ${TOO_LATE}\n`
-    : '';
-  return `${ENTER}${begin}[ -p ${file} ] || exit ${TOO_LATE}
+  const begin = isFirst ? `${awaitStart(file)}set -C; true >${token}.${claim} || exit ${TOO_LATE}\n` : '';
+  // The program may have ended, and its files gone, since they were looked at.
+  return `${ENTER}${begin}[ -p ${file} ] || { rm -f ${token}.${claim}; exit ${TOO_LATE}; }
 exec 3<>${file}
 export LC_ALL=C
 { count=0
@@ -84,12 +87,15 @@ exit 0
 `;
 }
 
-/** Ends with TOO_LATE when the program does not read on. `encoded` is base64. */
-export function feedCallScript(token: string, encoded: string, isLast: boolean): string {
-  const feed = encoded === '' ? '' : `base64 -d >${token}.i <<'END' || exit ${TOO_LATE}\n${encoded}\nEND\n`;
-  return `${ENTER}set -- ${token}.i; ${AWAIT_START}
-[ -p ${token}.i ] || exit ${TOO_LATE}
-trap '' PIPE
+/** Ends with TOO_LATE when the program does not read on. */
+export function feedCallScript(token: string, input: CallInput, isLast: boolean): string {
+  const feed =
+    input.file === undefined
+      ? input.encoded === ''
+        ? ''
+        : `base64 -d >${token}.i <<'END' || exit ${TOO_LATE}\n${input.encoded}\nEND\n`
+      : `cat ${input.file} >${token}.i; status=$?; rm -f ${input.file}; [ $status -eq 0 ] || exit ${TOO_LATE}\n`;
+  return `${ENTER}${awaitStart(`${token}.i`)}trap '' PIPE
 ${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
 `;
 }
@@ -106,11 +112,7 @@ export function dropCallScript(token: string): string {
 
 /** Keeps one more piece of a script that is too long for one call. `encoded` is base64. */
 export function keepCallScript(token: string, encoded: string): string {
-  return `exec 2>/dev/null
-umask 077
-[ -d ${DIRECTORY} ] || mkdir -p ${DIRECTORY}
-cd ${DIRECTORY} || exit ${CANNOT_CALL}
-base64 -d >>${token}.s <<'END' || exit ${CANNOT_CALL}
+  return `${ENTER}base64 -d >>${token}.s <<'END' || exit ${CANNOT_CALL}
 ${encoded}
 END
 `;
@@ -119,4 +121,11 @@ END
 /** The words that run what `keepCallScript` has kept. */
 export function keptWords(token: string): string {
   return `sh ${DIRECTORY}/${token}.s`;
+}
+
+/** Scripts that are sent together may arrive in any order. */
+function awaitStart(file: string): string {
+  return `tries=0; until [ -p ${file} ] || [ $tries -ge 50 ]; do sleep 0.02; tries=$((tries + 1)); done
+[ -p ${file} ] || exit ${NOTHING_THERE}
+`;
 }

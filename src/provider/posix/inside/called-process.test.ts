@@ -67,6 +67,14 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
     expect((await commands().run('echo done', { stdin: bytes })).stdout).toBe('done\n');
   });
 
+  it('gets what there is of an input that goes on', async () => {
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('first line\n');
+      await new Promise(() => undefined);
+    }
+    expect((await commands().run('head -n 1', { stdin: endless() })).stdout).toBe('first line\n');
+  });
+
   it.each([true, false])('gets its variables, whichever way (%s), and the scripts do not', async (passesEnv) => {
     const env = { PATH: `/nowhere:${process.env['PATH']}`, ODD: "it's\n$HOME `id`" };
     expect((await commands(passesEnv).run('printf "%s|%s" "$PATH" "$ODD"', { env })).stdout).toBe(

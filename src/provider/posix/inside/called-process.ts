@@ -1,11 +1,12 @@
 /** A program in a sandbox whose service only runs a script and answers with what it wrote: its streams, made of such calls. */
 import { randomBytes } from 'node:crypto';
-import { Readable, Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import type { Clock } from '../../../core/clock.ts';
 import { SubletError, toSubletError } from '../../../core/errors.ts';
 import type { ProcessExit } from '../run-process.ts';
 import { shellExports, shellQuote } from '../shell-quote.ts';
 import { TrailerScanner } from '../trailer-scanner.ts';
+import { createCallInput } from './call-input.ts';
 import {
   CANNOT_CALL,
   type CalledStream,
@@ -14,6 +15,7 @@ import {
   feedCallScript,
   keepCallScript,
   keptWords,
+  NOTHING_THERE,
   startCallScript,
   takeCallScript,
   TOO_LATE,
@@ -33,14 +35,18 @@ export interface CalledProcessOptions {
   readonly call: ShellCall;
   /** Variables arrive by `env` of the call. Otherwise they are part of the script. */
   readonly passesEnv: boolean;
+  /** Puts a file into the sandbox, if the service can, and returns the shell's word for it: for more input than a call carries. */
+  readonly upload?: ((name: string, bytes: Uint8Array) => Promise<string>) | undefined;
 }
 
 /** A program that has not ended after this long has its output taken while it runs. */
-const PATIENCE_MS = 60;
+const PATIENCE_MS = 200;
 /** Linux takes no single argument above 128 KiB, and quoting for the service may make it four times as long. */
 const MAX_SCRIPT_BYTES = 24 * 1024;
-/** One call carries at most this much input. */
+/** One call carries at most this much. */
 const FEED_BYTES = 48 * 1024;
+/** One file that is put into the sandbox has at most this much. */
+const UPLOAD_BYTES = 4 * 1024 * 1024;
 const STREAMS: readonly CalledStream[] = ['stdout', 'stderr'];
 
 export async function callProcess(options: CalledProcessOptions, request: RemoteRequest): Promise<RemoteProcess> {
@@ -104,7 +110,10 @@ class CalledProcess implements RemoteProcess {
     this.#takers = { stdout: taker('stdout'), stderr: taker('stderr') };
     this.stdout = this.#takers.stdout.readable;
     this.stderr = this.#takers.stderr.readable;
-    this.stdin = hasInput ? this.#input() : null;
+    const pieceBytes = options.upload === undefined ? FEED_BYTES : UPLOAD_BYTES;
+    this.stdin = hasInput
+      ? createCallInput(options.clock, pieceBytes, (bytes, isLast) => this.#feed(bytes, isLast))
+      : null;
     this.#cancelPatience = options.clock.schedule(PATIENCE_MS, () => this.#takeFromNowOn());
     started.then(
       (answer) => this.#started(answer),
@@ -168,27 +177,14 @@ class CalledProcess implements RemoteProcess {
     this.#resolveExit(exit);
   }
 
-  #input(): Writable {
-    const feed = async (bytes: Buffer, isLast: boolean): Promise<void> => {
-      const answer = await this.#options.call(feedCallScript(this.#token, bytes.toString('base64'), isLast), {});
-      if (answer.exitCode === TOO_LATE) throw Object.assign(new Error('The program has ended.'), { code: 'EPIPE' });
-    };
-    let kept = Buffer.alloc(0);
-    return new Writable({
-      highWaterMark: FEED_BYTES,
-      write: (chunk: Buffer, _encoding, done) => {
-        kept = Buffer.concat([kept, chunk]);
-        const feedWhole = async (): Promise<void> => {
-          while (kept.length > FEED_BYTES) {
-            const piece = kept.subarray(0, FEED_BYTES);
-            kept = kept.subarray(FEED_BYTES);
-            await feed(piece, false);
-          }
-        };
-        void settle(feedWhole(), done);
-      },
-      final: (done) => void settle(feed(kept, true), done),
-    });
+  async #feed(bytes: Buffer, isLast: boolean): Promise<void> {
+    const file = bytes.length > FEED_BYTES ? await this.#options.upload?.(`sublet-${this.#token}`, bytes) : undefined;
+    const input = file === undefined ? { encoded: bytes.toString('base64') } : { file };
+    const script = feedCallScript(this.#token, input, isLast);
+    let { exitCode } = await this.#options.call(script, {});
+    while (exitCode === NOTHING_THERE && !this.#isOver) ({ exitCode } = await this.#options.call(script, {}));
+    if (exitCode === NOTHING_THERE || exitCode === TOO_LATE)
+      throw Object.assign(new Error('The program has ended.'), { code: 'EPIPE' });
   }
 }
 
@@ -260,29 +256,20 @@ class StreamTaker {
       (answer) => this.#answered(answer),
       (error: unknown) => this.#options.fail(error),
     );
-    this.#isFirst = false;
   }
 
   #answered(answer: ShellAnswer): void {
     this.#isAsking = false;
     if (this.#isClosed) return;
-    if (answer.exitCode === TOO_LATE) {
+    if (answer.exitCode === NOTHING_THERE && this.#isFirst) return this.#ask();
+    this.#isFirst = false;
+    if (answer.exitCode === TOO_LATE || answer.exitCode === NOTHING_THERE) {
       this.isLeftToStart = true;
       return this.#options.ended();
     }
     this.give(Buffer.from(answer.output, 'base64'));
     this.#ask();
   }
-}
-
-async function settle(work: Promise<void>, done: (error?: Error | null) => void): Promise<void> {
-  let failure: Error | undefined;
-  try {
-    await work;
-  } catch (error) {
-    failure = error as Error;
-  }
-  done(failure);
 }
 
 function assertCallable({ exitCode }: ShellAnswer): void {
