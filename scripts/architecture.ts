@@ -22,7 +22,11 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   provider: { imports: ['core'] },
   'provider/posix': { imports: ['core', 'provider'], builtins: 'all', npm: ['@lydell/node-pty'] },
   store: { imports: ['core'] },
-  providers: { imports: ['core', 'provider', 'provider/posix'], builtins: 'all', npm: ['@e2b/desktop', 'e2b'] },
+  providers: {
+    imports: ['core', 'provider', 'provider/posix'],
+    builtins: 'all',
+    npm: ['@daytona/sdk', '@e2b/desktop', '@runloop/api-client', 'e2b'],
+  },
   stores: { imports: ['core', 'store'], builtins: 'all', npm: ['@photostructure/sqlite', 'pg'] },
   telemetry: { imports: ['core'], builtins: 'all', npm: ['pino'] },
   config: { imports: ['core'], types: ['provider'], builtins: 'all', npm: ['zod'] },
