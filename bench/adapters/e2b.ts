@@ -11,7 +11,6 @@ const signal = new AbortController().signal;
 
 export const e2bRow: AdapterRow = {
   id: 'e2b',
-  against: 'commands.run of the SDK',
   async open() {
     const { url, apiKey, end } = await startService();
     const connection = { apiUrl: url, sandboxUrl: url };
@@ -23,8 +22,20 @@ export const e2bRow: AdapterRow = {
     const { commands, ref } = await opened.create(spec, signal);
     const bare = await Sandbox.connect(ref.providerId ?? '', { ...connection, apiKey });
     return {
-      ours: () => commands.run(COMMAND),
-      bare: () => bare.commands.run(COMMAND),
+      runs: [
+        {
+          what: 'a command',
+          against: 'commands.run of the SDK, a login shell',
+          ours: () => commands.run(COMMAND),
+          bare: () => bare.commands.run(COMMAND),
+        },
+        {
+          what: 'the same login shell',
+          against: 'commands.run of the SDK, a login shell',
+          ours: () => commands.run(['/bin/bash', '-l', '-c', COMMAND]),
+          bare: () => bare.commands.run(COMMAND),
+        },
+      ],
       close: async () => {
         await opened.destroy(ref, signal);
         await end();

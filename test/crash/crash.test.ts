@@ -16,7 +16,7 @@ describe.runIf(await requirement('namespace'))('forty processes that are killed'
 
 describe.runIf(await requirement('namespace'))('processes that are killed while they use E2B over loopback', () => {
   it('leave nothing at the service and touch nothing of others', { timeout: TIMEOUT_MS }, () =>
-    expectNoFault(['--kills', '20', '--provider', 'e2b']),
+    expectNoFault(['--kills', '12', '--provider', 'e2b']),
   );
 });
 

@@ -54,6 +54,8 @@ async function startE2b(home: string): Promise<CrashService> {
   return {
     access: { options, secret: () => apiKey },
     env: { E2B_API_KEY: apiKey },
+    // Most of a short life would go into loading the client.
+    longestLifeMs: 4_000,
     async faults() {
       const left = server.sandboxes.all().filter(({ facts }) => facts.id !== foreign.sandboxId);
       const marker = await foreign.files.read('/tmp/marker').catch((cause: unknown) => String(cause));
