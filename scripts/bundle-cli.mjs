@@ -19,7 +19,8 @@ const ENTRY = /\/dist\/(core\/errors|config\/nearest|cli\/(progress|command|comm
 const FIRST =
   /\/dist\/((open|watch)\.js|(core|config|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
 const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
-const COLD = /\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks)\.js$/;
+const COLD =
+  /\/posix\/inside\/|\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks)\.js$/;
 
 const LATE = ['crypto', 'stream/promises', 'url'];
 

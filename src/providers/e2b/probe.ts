@@ -23,7 +23,8 @@ async function loads(load: () => Promise<unknown>): Promise<boolean> {
 }
 
 function sdkFinding(need: SdkRequirement, isThere: boolean, without: 'fail' | 'note'): Finding {
-  if (isThere) return { name: need.package, level: 'ok', message: 'is installed.' };
-  const message = without === 'fail' ? 'is not installed.' : 'is not installed: no sandboxes of kind desktop.';
-  return { name: need.package, level: without, message, fix: `npm install ${need.package}@${need.range}` };
+  const name = 'package';
+  if (isThere) return { name, level: 'ok', message: `${need.package} is installed.` };
+  const what = without === 'fail' ? 'is not installed.' : 'is not installed: no sandboxes of kind desktop.';
+  return { name, level: without, message: `${need.package} ${what}`, fix: `npm install ${need.package}@${need.range}` };
 }
