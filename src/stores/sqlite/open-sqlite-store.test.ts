@@ -5,6 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SubletError } from '../../core/errors.ts';
 import { openSqliteStore } from './index.ts';
+import { MIGRATIONS } from './schema.ts';
 
 describe('openSqliteStore', () => {
   let directory: string;
@@ -66,7 +67,7 @@ describe('openSqliteStore', () => {
     const error = await refusal(path);
     expect(error.code).toBe('STORE_TOO_NEW');
     expect(error.message).toContain('99');
-    expect(error.message).toMatch(/up to 4\b/);
+    expect(error.message).toMatch(new RegExp(`up to ${MIGRATIONS.length}\\b`));
     expect(error.hint).toMatch(/Upgrade Sublet/);
     expect(await readFile(path)).toEqual(before);
   });
