@@ -122,7 +122,11 @@ export class Engine {
   }
 
   installation(): Promise<string> {
-    this.#installation ??= this.ports.store.installation();
+    this.#installation ??= this.ports.store.installation().catch((cause: unknown) => {
+      // A failure is not remembered: the store may answer the next time.
+      this.#installation = undefined;
+      throw cause;
+    });
     return this.#installation;
   }
 

@@ -120,6 +120,8 @@ export function snapshottedSession(session: SessionRecord, taken: TakenSnapshot)
 export function leasedSandbox(sandbox: SandboxRecord, wish: LeaseWish): SandboxRecord | undefined {
   if (!RESTING_STATES.includes(sandbox.state)) return undefined;
   if (sandbox.lease !== undefined && sandbox.lease.expiresAt > wish.at) return undefined;
+  // What a holder of a pool's sandbox left is for nobody: it is not passed on but destroyed.
+  if (sandbox.lease !== undefined && sandbox.pool !== undefined) return undefined;
   if (sandbox.lease !== undefined && wish.over !== undefined && wish.over !== sandbox.lease.token) return undefined;
   const { holder, ownerId, ttlMs, at } = wish;
   const token = sandbox.fence + 1;

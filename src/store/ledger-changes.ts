@@ -17,5 +17,6 @@ export function sightedAgain(before: readonly Sighting[], names: readonly string
 }
 
 export function mayTakeTurn(turn: Turn | undefined, ownerId: OwnerId, at: number, ms: number): boolean {
-  return turn === undefined || turn.ownerId === ownerId || turn.untilAt <= at || turn.untilAt > at + ms;
+  // One that was claimed a moment after `at` was read, and overtook it, is not over.
+  return turn === undefined || turn.ownerId === ownerId || turn.untilAt <= at || turn.untilAt > at + 2 * ms;
 }

@@ -20,8 +20,8 @@ export interface Ledger {
   /** As they are, without a pass: for those who only look. */
   sightings(scope: string): Promise<readonly Sighting[]>;
   /**
-   * One of all processes has the turn until `at + ms`; it may take it again. A turn that lasts longer than `ms` from now was
-   * taken under a clock that has been set back, and counts as over.
+   * One of all processes has the turn until `at + ms`; it may take it again. A turn that lasts longer than twice
+   * that from now was taken under a clock that has been set back, and counts as over.
    */
   claimTurn(name: string, ownerId: OwnerId, at: number, ms: number): Promise<boolean>;
   /** Every provider and profile that a sandbox was ever made with. */

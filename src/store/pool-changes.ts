@@ -31,11 +31,13 @@ export function isTakeable(sandbox: SandboxRecord, wish: TakeWish): boolean {
   return sandbox.network === wish.network && (terms?.expiresAt === undefined || terms.expiresAt > wish.at);
 }
 
-/** The row with its lease and its new owner. */
+/** The row with its lease and its new owner. It stays due when it was: whoever looks then sees that it is leased. */
 export function takenSandbox(sandbox: SandboxRecord, wish: TakeWish): SandboxRecord | undefined {
-  const { ownerId, hostId, hostName, at, ttlMs } = wish;
+  const { ownerId, hostId, hostName, at } = wish;
   const leased = leasedSandbox(sandbox, wish);
-  return leased && { ...leased, ownerId, hostId, hostName, heirs: [], lastActiveAt: at, dueAt: at + ttlMs };
+  // The same list where it is empty, so that a store need not write it.
+  const heirs = sandbox.heirs.length === 0 ? sandbox.heirs : [];
+  return leased && { ...leased, ownerId, hostId, hostName, heirs, lastActiveAt: at };
 }
 
 /** The row as it waits again, or undefined when the token is not its lease's. */
@@ -50,9 +52,12 @@ export function returnedEvent(before: SandboxRecord, token: number, cause: strin
   return { at, type: 'pool.returned', sandboxId, ownerId, cause, details: { pool, token } };
 }
 
-/** One that lasts for longer than its term from now was given under a clock that has been set back, and is over. */
+/**
+ * One that lasts for longer than twice its term from now was given under a clock that has been set back, and is over. Not once
+ * its term: it may have been renewed a moment after `at` was read.
+ */
 export function isWaiting({ untilAt, ttlMs }: Pick<Ticket, 'untilAt' | 'ttlMs'>, at: number): boolean {
-  return untilAt > at && untilAt <= at + ttlMs;
+  return untilAt > at && untilAt <= at + 2 * ttlMs;
 }
 
 /** How many come before the caller. */

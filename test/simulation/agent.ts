@@ -8,6 +8,7 @@ import type { Chance } from './chance.ts';
 import { commandUnderLease } from './laws/leases-fence.ts';
 import type { Simulation } from './simulation.ts';
 import type { RunningManager } from './start-process.ts';
+import { POOL } from './start-process.ts';
 
 const COMMANDS = ['true', 'true', 'sleep 0.05', 'sleep 2', 'sleep 50', 'sleep 130'];
 
@@ -52,6 +53,20 @@ export class Agent {
     const session = await this.#open(asked);
     for (let left = this.#chance.between(0, 3); left > 0; left--) await this.#use(session);
     if (this.#chance.happens(0.7)) await session.release();
+  }
+
+  /** From the pool, which gives or refuses in time. */
+  async pooled(): Promise<void> {
+    const { laws, theme } = this.#simulation;
+    const ttlMs = this.#chance.pick([2_000, 5_000, 30_000]);
+    const asked = laws.poolAsked(this.#at.process, (theme.pool?.waitTimeoutSeconds ?? 0) * 1_000);
+    const lease = await this.#at.manager.lease(POOL, { ttlMs, signal: this.#signal() }).finally(asked);
+    this.#note(`agent: has ${lease.sandboxId} of the pool with ${lease.token}`);
+    for (let left = this.#chance.between(0, 3); left > 0; left--) {
+      await this.#think();
+      await this.#try('pooled command', async () => void (await lease.commands.run(commandUnderLease(lease.token))));
+    }
+    if (this.#chance.happens(0.8)) await lease.release();
   }
 
   async lease(): Promise<void> {

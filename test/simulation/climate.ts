@@ -55,6 +55,8 @@ export class Climate {
     switch (operation) {
       case 'create':
         return this.#chance.pick<Fault>([{ type: 'duplicate' }, { type: 'rate-limited', retryAfterMs: 7_000 }]);
+      case 'reset':
+        return { type: 'unclean' };
       case 'attach':
       case 'destroy':
         return { type: 'phantom-not-found' };

@@ -36,6 +36,12 @@ export class Cloud extends FaultyWorld {
     return box;
   }
 
+  override renew(box: FaultyBox): void {
+    super.renew(box);
+    this.#simulation.laws.boxRenewed(box);
+    this.#simulation.trace.note('cloud', () => `${box.name} is as it was made`);
+  }
+
   override remove(name: string): void {
     for (const box of this.boxes) if (box.name === name) this.#simulation.laws.boxRemoving(box);
     super.remove(name);

@@ -14,6 +14,7 @@ import { NetworkTightens } from './laws/network-tightens.ts';
 import { NobodyHarmed } from './laws/nobody-harmed.ts';
 import { OrphansAreWatched } from './laws/orphans-are-watched.ts';
 import { OneReaper } from './laws/one-reaper.ts';
+import { PoolsAreClean } from './laws/pools-are-clean.ts';
 import { OneSandboxPerKey } from './laws/one-sandbox-per-key.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 import type { Simulation } from './simulation.ts';
@@ -44,6 +45,8 @@ export interface Law {
   boxAdded?(box: FaultyBox, by: SimulatedProcess | undefined): void;
   boxRemoving?(box: FaultyBox, by: SimulatedProcess | undefined): void;
   boxChanging?(box: FaultyBox, to: FaultyBox['state'], by: SimulatedProcess | undefined): void;
+  /** It is as it was made. */
+  boxRenewed?(box: FaultyBox): void;
   /** A caller has it in hand. */
   sessionGiven?(to: SimulatedProcess, session: Session, asked: SessionAsked): void;
   /** A caller was told that the network is this tight. */
@@ -61,10 +64,12 @@ export class Laws implements Required<Law> {
   readonly truth: Truth;
   readonly #simulation: Simulation;
   readonly #laws: readonly Law[];
+  readonly #pools: PoolsAreClean;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
     this.truth = new Truth(simulation);
+    this.#pools = new PoolsAreClean(simulation);
     this.#laws = [
       // First, so that the laws judge by facts that include what just happened.
       this.truth,
@@ -78,6 +83,7 @@ export class Laws implements Required<Law> {
       new NetworkTightens(simulation),
       new BusyIsNotIdle(simulation, this.truth),
       new LossIsHonest(simulation),
+      this.#pools,
     ];
     simulation.sandboxes.watch((_id, before, after) => this.rowChanged({ before, after, by: simulation.actor }));
     simulation.sessions.watch((key, before, after) =>
@@ -115,6 +121,15 @@ export class Laws implements Required<Law> {
 
   boxChanging(box: FaultyBox, to: FaultyBox['state']): void {
     for (const law of this.#laws) law.boxChanging?.(box, to, this.#simulation.actor);
+  }
+
+  boxRenewed(box: FaultyBox): void {
+    for (const law of this.#laws) law.boxRenewed?.(box);
+  }
+
+  /** Somebody asks the pool, which has this long. The returned function says that it was answered. */
+  poolAsked(by: SimulatedProcess, timeoutMs: number): () => void {
+    return this.#pools.asked(by, timeoutMs);
   }
 
   sessionGiven(to: SimulatedProcess, session: Session, asked: SessionAsked): void {

@@ -10,8 +10,8 @@ import type { SeedRange } from './run-seeds.ts';
 import { describeFailure } from './run-seeds.ts';
 import type { Told } from './worker.ts';
 
-const USAGE = `usage: npm run sim -- [--seeds 1000] [--from 1] [--workers N] [--first]
-       npm run sim -- --seed N [--trace]`;
+const USAGE = `usage: npm run sim -- [--seeds 1000] [--from 1] [--workers N] [--first] [--pools]
+       npm run sim -- --seed N [--trace] [--pools]`;
 const CHUNK = 100;
 
 async function main(): Promise<number> {
@@ -23,21 +23,22 @@ async function main(): Promise<number> {
       workers: { type: 'string', default: String(availableParallelism()) },
       trace: { type: 'boolean', default: false },
       first: { type: 'boolean', default: false },
+      pools: { type: 'boolean', default: false },
     },
   });
-  if (values.seed !== undefined) return replay(Number(values.seed), values.trace);
+  if (values.seed !== undefined) return replay(Number(values.seed), values.trace, values.pools);
   const [from, count, workers] = [values.from, values.seeds, values.workers].map(Number) as [number, number, number];
   if (![from, count, workers].every((number) => Number.isSafeInteger(number) && number > 0)) {
     console.error(USAGE);
     return 64;
   }
-  return runMany({ from, count }, workers, values.first);
+  return runMany({ from, count, pools: values.pools }, workers, values.first);
 }
 
-async function replay(seed: number, isTraced: boolean): Promise<number> {
-  const result = await runSeed(seed, { trace: true });
+async function replay(seed: number, isTraced: boolean, pools: boolean): Promise<number> {
+  const result = await runSeed(seed, { trace: true, pools });
   if (isTraced) for (const line of result.trace) console.log(line);
-  console.log(describeFailure(result));
+  console.log(describeFailure(result, pools));
   console.log(`${result.steps} steps, ${Math.round(result.virtualMs / 1000)} s of virtual time`);
   return result.violation === undefined ? 0 : 1;
 }
@@ -53,7 +54,7 @@ async function runMany(range: SeedRange, workers: number, isFirstEnough: boolean
     total.virtualMs += told.virtualMs;
     if (told.violation !== undefined) {
       total.failures += 1;
-      console.log(describeFailure({ ...told, trace: [] }));
+      console.log(describeFailure({ ...told, trace: [] }, range.pools));
     }
     if (performance.now() - toldAt < 5_000) return;
     toldAt = performance.now();
@@ -75,10 +76,11 @@ async function runMany(range: SeedRange, workers: number, isFirstEnough: boolean
   return total.failures === 0 ? 0 : 1;
 }
 
-function chunksOf({ from, count }: SeedRange): SeedRange[] {
+function chunksOf({ from, count, pools }: SeedRange): SeedRange[] {
   return Array.from({ length: Math.ceil(count / CHUNK) }, (_, index) => ({
     from: from + index * CHUNK,
     count: Math.min(CHUNK, count - index * CHUNK),
+    pools,
   }));
 }
 

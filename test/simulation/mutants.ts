@@ -12,7 +12,68 @@ export interface Mutant {
   /** The law that it breaks, by its number. */
   readonly breaks: string;
   readonly replacements: readonly Replacement[];
+  /** Looked for in the histories of pools. */
+  readonly pools?: boolean | undefined;
 }
+
+/** Looked for in the histories of pools. */
+const POOL_MUTANTS: readonly Mutant[] = [
+  mutant('a newcomer is served before those who wait', '14', [
+    'src/store/pool-changes.ts',
+    'if (takeable.length <= ahead) return undefined;',
+    'if (takeable.length <= ahead * 0) return undefined;',
+  ]),
+  mutant('a pool grows beyond its limit', '14', [
+    'src/stores/memory/memory-pools.ts',
+    'return membersOf(scope).length >= maxTotal ? undefined : insert(newSandbox(sandbox));',
+    'return membersOf(scope).length > maxTotal ? undefined : insert(newSandbox(sandbox));',
+  ]),
+  mutant('what was not clean after its reset goes back', '14', [
+    'src/manager/pools/after-use.ts',
+    "if (report?.clean !== true) return gone('reset not clean', { differences: report?.differences ?? [] });",
+    '',
+  ]),
+  mutant('what was used is released as it is', '14', [
+    'src/manager/pools/after-use.ts',
+    "if (terms?.reuse !== 'reset') return gone(USED_ONCE);",
+    "if (terms?.reuse !== 'reset') { kept.end(); await engine.ports.store.pools.giveBack(id, kept.token, 'as it is', engine.now()); return; }",
+  ]),
+  mutant('what a dead holder left is adopted', '14', [
+    'src/core/recovery.ts',
+    'if (!isClean) return { action: ',
+    "if (!isClean && facts.state === 'stopped') return { action: ",
+  ]),
+  mutant('a lease of a pool’s sandbox that ran out is taken by the next', '14', [
+    'src/store/changes.ts',
+    'if (sandbox.lease !== undefined && sandbox.pool !== undefined) return undefined;',
+    '',
+  ]),
+  mutant('what a dead process left in a pool is nobody’s', '2', [
+    'src/core/recovery.ts',
+    "return { action: 'destroy', reason: `${who}, and no process keeps its pool` };",
+    'return keep(`${who}, and no process keeps its pool`);',
+  ]),
+  mutant('who leaves a pool leaves what waits in it', '2', [
+    'src/manager/pools/leave-pools.ts',
+    'if (await settle(engine, present).catch(() => true)) return;',
+    'return;',
+  ]),
+  mutant('a leader that dies leads for ever', '14', [
+    'src/store/ledger-changes.ts',
+    'turn.untilAt <= at || turn.untilAt > at + 2 * ms;',
+    'at < 0 || turn.untilAt > at + 2 * ms;',
+  ]),
+  mutant('a pool never shrinks', '14', [
+    'src/core/pool-policy.ts',
+    'if (waiting > 0) return [];',
+    'if (waiting >= 0) return [];',
+  ]),
+  mutant('one who waits is never asked for', '14', [
+    'src/manager/pools/pool-queue.ts',
+    'cancel = clock.schedule(this.#engine.config.poolPollMs, over);',
+    '',
+  ]),
+].map((each) => ({ ...each, pools: true }));
 
 export const MUTANTS: readonly Mutant[] = [
   mutant('the intent row is skipped', '1', [
@@ -224,6 +285,7 @@ export const MUTANTS: readonly Mutant[] = [
     'const notices = told === undefined ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
     'const notices = told === undefined || old.id !== "" ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
   ]),
+  ...POOL_MUTANTS,
 ];
 
 function mutant(name: string, breaks: string, ...replacements: readonly (readonly [string, string, string])[]): Mutant {

@@ -83,6 +83,11 @@ export function leaks(simulation: Simulation): readonly string[] {
         ({ ephemeral, state, ownerId }) => ephemeral && isLive(state) && !laws.truth.processOf(ownerId)?.isRunning,
       )
       .map(({ id, state }) => `${id} is ephemeral and ${state}, and its owner is dead`),
+    ...[...sandboxes.values()]
+      .filter(
+        ({ pool, state, ownerId }) => pool !== undefined && isLive(state) && !laws.truth.processOf(ownerId)?.isRunning,
+      )
+      .map(({ id, state }) => `${id} is ${state} in a pool, and its owner is gone`),
   ];
 }
 

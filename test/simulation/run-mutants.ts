@@ -24,9 +24,10 @@ async function main(): Promise<number> {
       seeds: { type: 'string', default: '3000' },
       workers: { type: 'string', default: String(availableParallelism()) },
       only: { type: 'string', default: '' },
+      pools: { type: 'boolean', default: false },
     },
   });
-  const waiting = MUTANTS.filter(({ name }) => name.includes(values.only));
+  const waiting = MUTANTS.filter(({ name, pools }) => name.includes(values.only) && (!values.pools || pools === true));
   const verdicts: Verdict[] = [];
   const hunt = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
@@ -48,7 +49,7 @@ async function tryMutant(mutant: Mutant, seeds: string): Promise<Verdict> {
     await symlink(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
     const mutated = applyMutant(mutant, (file) => readFileSync(path.join(copy, file), 'utf8'));
     for (const [file, text] of mutated) await writeFile(path.join(copy, file), text);
-    const { status, output } = await simulate(copy, seeds);
+    const { status, output } = await simulate(copy, seeds, mutant.pools === true);
     return { mutant, isFound: status === 1, story: output.split('\n')[0] ?? '' };
   } finally {
     await rm(copy, { recursive: true, force: true });
@@ -58,13 +59,18 @@ async function tryMutant(mutant: Mutant, seeds: string): Promise<Verdict> {
 function simulate(
   directory: string,
   seeds: string,
+  pools: boolean,
 ): Promise<{ readonly status: number | null; readonly output: string }> {
   return new Promise((resolve, reject) => {
     const main = path.join(directory, 'test/simulation/main.ts');
-    const run = spawn(process.execPath, ['--import', 'tsx', main, '--seeds', seeds, '--workers', '1', '--first'], {
-      cwd: directory,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
+    const run = spawn(
+      process.execPath,
+      ['--import', 'tsx', main, '--seeds', seeds, '--workers', '1', '--first', ...(pools ? ['--pools'] : [])],
+      {
+        cwd: directory,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
     let output = '';
     run.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     run.on('error', reject);

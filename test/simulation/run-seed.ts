@@ -1,8 +1,9 @@
 /** One seed, from beginning to end. */
 import { Agent } from './agent.ts';
+import { checkQuietPool } from './quiet-pool.ts';
 import { recover } from './recovery.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
-import type { Violation } from './simulation.ts';
+import type { SeedOptions, Violation } from './simulation.ts';
 import { Simulation } from './simulation.ts';
 import type { RunningManager, StartOptions } from './start-process.ts';
 import { startProcess } from './start-process.ts';
@@ -17,10 +18,12 @@ export interface SeedResult {
 }
 
 const MAX_STEPS = 800;
+/** A pool is looked after also while nobody does anything. */
+const MAX_POOL_STEPS = 2_500;
 /** Longer than the longest pace needs, shorter than a timer that nobody waits for. */
 const MAX_VIRTUAL_MS = 15 * 60_000;
 
-export async function runSeed(seed: number, options: { readonly trace?: boolean } = {}): Promise<SeedResult> {
+export async function runSeed(seed: number, options: SeedOptions = {}): Promise<SeedResult> {
   // From here on everything runs between two turns of the event loop.
   await Promise.resolve();
   const simulation = new Simulation(seed, options);
@@ -43,6 +46,9 @@ class History {
     this.#options = {
       sweepIntervalMs: chance.pick([20_000, 60_000]),
       exitDeadlineMs: 10_000,
+      // Seldom enough that most of what happens is about something.
+      poolIntervalMs: 3_000,
+      poolPollMs: 700,
     };
   }
 
@@ -55,7 +61,12 @@ class History {
       restart: (ended) => this.#restart(ended),
       leave: (process) => this.#leave(process),
     });
-    await simulation.run(() => this.#isOver(), MAX_VIRTUAL_MS, MAX_STEPS);
+    await simulation.run(
+      () => this.#isOver(),
+      MAX_VIRTUAL_MS,
+      simulation.theme.pool === undefined ? MAX_STEPS : MAX_POOL_STEPS,
+    );
+    if (simulation.violation === undefined) await checkQuietPool(simulation, this.#running);
     if (simulation.violation === undefined) await recover(simulation, this.#running, this.#options);
   }
 

@@ -5,6 +5,8 @@ import { runSeed } from './run-seed.ts';
 export interface SeedRange {
   readonly from: number;
   readonly count: number;
+  /** The histories of pools of these seeds. */
+  readonly pools?: boolean | undefined;
 }
 
 export interface RunSeedsOptions {
@@ -19,7 +21,7 @@ export interface SeedsResult {
 }
 
 /** A promise that is rejected and that nobody listens to counts as a failure of the seed in which it was. */
-export async function runSeeds({ from, count }: SeedRange, options: RunSeedsOptions = {}): Promise<SeedsResult> {
+export async function runSeeds({ from, count, pools }: SeedRange, options: RunSeedsOptions = {}): Promise<SeedsResult> {
   const failures: SeedResult[] = [];
   const stopListening = listenForUnhandled();
   // Thousands of errors are made and none is printed: their stacks cost more than all the rest.
@@ -29,7 +31,7 @@ export async function runSeeds({ from, count }: SeedRange, options: RunSeedsOpti
   let steps = 0;
   try {
     for (let seed = from; seed < from + count; seed++) {
-      const result = await withUnhandled(await runSeed(seed));
+      const result = await withUnhandled(await runSeed(seed, { pools }));
       seeds += 1;
       steps += result.steps;
       if (result.violation !== undefined) failures.push(result);
@@ -44,10 +46,10 @@ export async function runSeeds({ from, count }: SeedRange, options: RunSeedsOpti
 }
 
 /** How a failed seed is told. */
-export function describeFailure({ seed, violation }: SeedResult): string {
+export function describeFailure({ seed, violation }: SeedResult, pools?: boolean): string {
   if (violation === undefined) return `seed ${seed}: nothing is wrong`;
   const { law, message, at } = violation;
-  return `seed ${seed}, after ${(at / 1000).toFixed(3)} s: ${law}: ${message}\n  replay: npm run sim -- --seed ${seed} --trace`;
+  return `seed ${seed}, after ${(at / 1000).toFixed(3)} s: ${law}: ${message}\n  replay: npm run sim -- --seed ${seed} --trace${pools === true ? ' --pools' : ''}`;
 }
 
 const unhandled: string[] = [];

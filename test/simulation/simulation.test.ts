@@ -4,6 +4,8 @@ import { describeFailure, runSeeds } from './run-seeds.ts';
 
 /** More of them: `npm run sim -- --seeds 100000`. */
 const SEEDS = 3_000;
+/** Each takes a hundred times as long: a pool is looked after also while nobody does anything. */
+const POOL_SEEDS = 150;
 
 describe('the simulation', () => {
   it('goes the same way with the same seed', async () => {
@@ -22,7 +24,13 @@ describe('the simulation', () => {
 
   it(`finds no broken law in ${SEEDS} seeds`, { timeout: 600_000 }, async () => {
     const { failures, seeds } = await runSeeds({ from: 1, count: SEEDS });
-    expect(failures.map(describeFailure)).toEqual([]);
+    expect(failures.map((failure) => describeFailure(failure))).toEqual([]);
     expect(seeds).toBe(SEEDS);
+  });
+
+  it(`finds no broken law in ${POOL_SEEDS} histories of pools`, { timeout: 600_000 }, async () => {
+    const { failures, seeds } = await runSeeds({ from: 1, count: POOL_SEEDS, pools: true });
+    expect(failures.map((failure) => describeFailure(failure, true))).toEqual([]);
+    expect(seeds).toBe(POOL_SEEDS);
   });
 });

@@ -4,6 +4,7 @@ import { FAULTY_CAPABILITIES } from '../../src/testing/faulty-provider.ts';
 import type { OwnerId, SandboxId } from '../../src/core/ids.ts';
 import type { SessionKey } from '../../src/core/session-key.ts';
 import type { OwnerRecord, SandboxRecord, SessionRecord } from '../../src/store/records.ts';
+import type { Ticket } from '../../src/store/pool-changes.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import type { Tables } from '../../src/stores/memory/tables.ts';
 import { emptyTables } from '../../src/stores/memory/tables.ts';
@@ -15,7 +16,7 @@ import { Laws } from './laws.ts';
 import { ObservedMap } from './observed-map.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 import type { Theme } from './theme.ts';
-import { pickTheme } from './theme.ts';
+import { pickTheme, poolTheme } from './theme.ts';
 import { Timeline, drain } from './timeline.ts';
 import { Trace } from './trace.ts';
 
@@ -23,6 +24,12 @@ export interface Violation {
   readonly law: string;
   readonly message: string;
   readonly at: number;
+}
+
+export interface SeedOptions {
+  readonly trace?: boolean | undefined;
+  /** The seed's history of pools, which is another than its own. */
+  readonly pools?: boolean | undefined;
 }
 
 const INSTALLATION = 'ins_simulated';
@@ -38,6 +45,7 @@ export class Simulation {
   readonly sandboxes = new ObservedMap<SandboxId, SandboxRecord>();
   readonly sessions = new ObservedMap<SessionKey, SessionRecord>();
   readonly owners = new ObservedMap<OwnerId, OwnerRecord>();
+  readonly tickets = new ObservedMap<number, Ticket>();
   readonly tables: Tables;
   readonly store: MemoryStore;
   readonly cloud: Cloud;
@@ -51,16 +59,18 @@ export class Simulation {
   violation: Violation | undefined;
   /** What takes effect now was answered with a failure long ago. */
   isDoneLate = false;
+  /** A pool is asked now, by whoever has this place in its queue. */
+  taking: { readonly ticket: number | undefined } | undefined;
   #actor: SimulatedProcess | undefined;
 
-  constructor(seed: number, options: { readonly trace?: boolean | undefined } = {}) {
+  constructor(seed: number, options: SeedOptions = {}) {
     this.chance = new Chance(seed);
     this.trace = new Trace(this.timeline, options.trace ?? false);
-    this.theme = pickTheme(this.chance);
+    this.theme = options.pools === true ? poolTheme(this.chance) : pickTheme(this.chance);
     this.capabilities = someCapabilities(this.chance, this.theme);
     this.climate = new Climate(this.chance.fork(), this.theme);
-    const { sandboxes, sessions, owners } = this;
-    this.tables = { ...emptyTables(), installation: INSTALLATION, sandboxes, sessions, owners };
+    const { sandboxes, sessions, owners, tickets } = this;
+    this.tables = { ...emptyTables(), installation: INSTALLATION, sandboxes, sessions, owners, tickets };
     this.store = new MemoryStore(this.tables);
     this.cloud = new Cloud(this);
     this.hosts = ['host-a', 'host-b'].map((id) => new Host(id, this.timeline));

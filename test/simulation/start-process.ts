@@ -11,6 +11,9 @@ import type { Simulation } from './simulation.ts';
 import { wireProvider } from './wired-provider.ts';
 import { wireStore } from './wired-store.ts';
 
+/** The pool of a history that has one. */
+export const POOL = 'pool';
+
 export interface StartOptions extends ManagerOptions {
   readonly isPidReused?: boolean;
 }
@@ -35,6 +38,9 @@ export async function startProcess(
     random: (length) => random.bytes(length),
     ...options,
   });
+  const { pool } = simulation.theme;
+  const canPause = simulation.capabilities.has('pause');
+  if (pool !== undefined) manager.pools.define(POOL, canPause ? pool : { ...pool, minPaused: 0 });
   return { process, manager };
 }
 

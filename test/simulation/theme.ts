@@ -1,4 +1,5 @@
 /** What a seed is about. Most are about everything; some dwell on one thing, so that its rare turns come up too. */
+import type { PoolDefinition } from '../../src/core/pools.ts';
 import type { Chance } from './chance.ts';
 
 /** What agents may do, and how often. */
@@ -7,7 +8,7 @@ const ACTIONS = { run: 3, session: 6, lease: 3, byHand: 1.5, sweep: 0.7, reap: 0
 const USES = { command: 5, background: 1, file: 1, markPrivate: 1 };
 const UPHEAVALS = { crash: 6, freeze: 4, leave: 2, setClock: 2, outage: 1, lose: 2, reboot: 1 };
 
-export type Action = keyof typeof ACTIONS;
+export type Action = keyof typeof ACTIONS | 'pooled';
 export type Use = keyof typeof USES;
 export type UpheavalKind = keyof typeof UPHEAVALS;
 
@@ -33,6 +34,40 @@ export interface Theme {
   readonly storeTrouble: number;
   /** How likely the provider can cut a network in place. */
   readonly cutsInPlace: number;
+  /** What the pool is that agents lease from; absent where there is none. */
+  readonly pool?: PoolDefinition | undefined;
+}
+
+/** Leases from one pool, by processes that come and go. A theme with seeds of its own. */
+export function poolTheme(chance: Chance): Theme {
+  const everything = pickTheme(chance);
+  const minIdle = chance.pick([0, 1, 1, 2]);
+  const minPaused = chance.pick([0, 0, 1]);
+  return {
+    ...everything,
+    name: 'pools',
+    tasks: ['a'],
+    actions: { pooled: 8, lease: 0.7, session: 0.5, run: 0.5, byHand: 0.5, sweep: 0.5, reap: 0.5 },
+    exclusive: 0,
+    upheavals: { crash: 6, leave: 4, freeze: 4, lose: 2, outage: 1, setClock: 1, reboot: 1 },
+    mostUpheavals: 5,
+    processes: [2, 3, 4],
+    paceMs: chance.pick([300, 2_000, 8_000]),
+    standstillsMs: [200, 4_000, 40_000, 400_000],
+    pool: {
+      sandbox: { policy: { timeoutSeconds: chance.pick([2, 4]) } },
+      minIdle,
+      minPaused,
+      maxTotal: Math.max(1, minIdle + minPaused) + chance.pick([0, 0, 1, 2]),
+      maxAgeMinutes: chance.pick([0, 0, 2]),
+      idleTimeoutMinutes: 1,
+      createConcurrency: chance.pick([1, 2]),
+      refillPerSecond: chance.pick([0, 0, 0.5]),
+      whenFull: chance.pick(['wait', 'wait', 'wait', 'fail', 'create']),
+      waitTimeoutSeconds: chance.pick([5, 20]),
+      reuse: chance.pick(['never', 'reset', 'reset']),
+    },
+  };
 }
 
 export function pickTheme(chance: Chance): Theme {

@@ -17,7 +17,12 @@ export function wireStore(simulation: Simulation, process: SimulatedProcess, sto
             to: 'store',
             what: `${prefix}${String(name)}`,
             about: simulation.trace.isOn ? summary(given) : undefined,
-            perform: async () => Reflect.apply(member, target, given) as Promise<unknown>,
+            perform: async () => {
+              // A row does not say by which place in the queue it was taken.
+              const [wish] = given as readonly { readonly ticket?: number }[];
+              simulation.taking = name === 'take' ? { ticket: wish?.ticket } : undefined;
+              return Reflect.apply(member, target, given) as Promise<unknown>;
+            },
             refusal: () => new SubletError('STORE_BUSY', 'The store stayed locked.'),
           });
       },

@@ -1,6 +1,6 @@
 /** From a row that was taken from a pool to a sandbox in its holder's hands. */
 import type { Lease } from '../../core/api.ts';
-import { SubletError } from '../../core/errors.ts';
+import { SubletError, toSubletError } from '../../core/errors.ts';
 import type { Engine } from '../engine.ts';
 import { KeptLease } from '../kept-lease.ts';
 import { toLease } from '../lease-sandbox.ts';
@@ -34,7 +34,7 @@ export async function handOver(
     const reason =
       signal?.aborted === true ? 'given up on while it was handed over' : 'not usable when it was handed over';
     await discard(engine, record, reason, { token: kept.token });
-    if (signal?.aborted === true || engine.closing.aborted) throw cause;
+    if (signal?.aborted === true || engine.closing.aborted) throw toSubletError(cause, 'PROVIDER_UNAVAILABLE', signal);
     return undefined;
   }
 }
@@ -45,7 +45,9 @@ async function makeReady(
   signal: AbortSignal | undefined,
 ): Promise<LiveSandbox | undefined> {
   const live = engine.lives.get(record.id);
-  if (live !== undefined && !live.isResting && isUsable(engine, record, live)) return live;
+  // Another process had it since, and a reset ends every handle from before.
+  if (live !== undefined && live.record.fence + 1 !== record.fence) await engine.letGo(record.id);
+  else if (live !== undefined && !live.isResting && isUsable(engine, record, live)) return live;
   engine.ports.watch?.(engine.ownerId, record.provider);
   const cause = `leased to ${record.lease?.holder}`;
   const readiness = await readySandbox(engine, record, { env: async () => ({}), cause, signal });

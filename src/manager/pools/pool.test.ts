@@ -235,6 +235,18 @@ describe('reuse after a reset', () => {
     expect((await manager.pools.stats(POOL)).discards).toEqual({ 'network tightened': 1 });
   });
 
+  it('by another process is noticed by one that still has a handle from before', async () => {
+    const { stage, manager } = await pool(reused);
+    const other = await member(stage, reused);
+    for (const taker of [manager, other.manager, manager, other.manager]) {
+      const lease = await stage.passing(taker.lease(POOL), SECOND);
+      expect((await lease.commands.run('echo works')).stdout).toBe('works\n');
+      await lease.release();
+      await stage.clock.advance(SECOND);
+    }
+    expect(await manager.pools.stats(POOL)).toMatchObject({ made: 1 });
+  });
+
   it('goes on behind the holder’s back, and one who leaves in the middle of it leaves nothing', async () => {
     const { stage, manager } = await pool(reused);
     const lease = await stage.passing(manager.lease(POOL), SECOND);

@@ -1,25 +1,16 @@
 /** Pools on SQLite. */
 import type { SandboxId } from '../../core/ids.ts';
-import { leasedEvents, newSandbox } from '../../store/changes.ts';
-import {
-  IDLE_STATES,
-  chosen,
-  isTakeable,
-  returnedEvent,
-  returnedSandbox,
-  takenSandbox,
-  toPoolCounts,
-} from '../../store/pool-changes.ts';
-import type { PoolRows, PoolScope, TakeWish } from '../../store/pools.ts';
+import { newSandbox } from '../../store/changes.ts';
+import { returnedEvent, returnedSandbox, toPoolCounts } from '../../store/pool-changes.ts';
+import type { PoolRows, PoolScope } from '../../store/pools.ts';
 import type { SandboxRecord } from '../../store/records.ts';
 import type { Connection } from './connection.ts';
 import type { SessionCache } from './session-cache.ts';
 import { changeSandbox } from './sqlite-leases.ts';
-import { insertEvent } from './tables/events.ts';
+import { Takers } from './sqlite-takers.ts';
 import { selectOwner } from './tables/owners.ts';
 import {
   addToTally,
-  countAhead,
   countPool,
   countWaiting,
   deleteKeeper,
@@ -27,16 +18,11 @@ import {
   deleteTicket,
   insertTicket,
   renewTickets,
-  selectIdle,
   selectKeepers,
   selectPools,
   selectTallies,
   upsertKeeper,
 } from './tables/pools.ts';
-import { selectSandbox, updateSandbox } from './tables/sandboxes.ts';
-
-/** Among so many of the oldest one of the taker's own is looked for. */
-const NEARBY = 32;
 
 export function sqlitePools(
   db: Connection,
@@ -45,15 +31,7 @@ export function sqlitePools(
 ): PoolRows {
   const totalOf = (scope: PoolScope): number => countPool(db, scope).reduce((total, { count }) => total + count, 0);
 
-  const take = (wish: TakeWish): SandboxRecord | undefined => {
-    const before = pick(db, wish);
-    const after = before && takenSandbox(before, wish);
-    if (before === undefined || after === undefined) return undefined;
-    updateSandbox(db, before, after);
-    if (wish.ticket !== undefined) deleteTicket(db, wish.ticket);
-    for (const event of leasedEvents(before, after, wish.at)) insertEvent(db, event);
-    return after;
-  };
+  const takers = new Takers(db, sessions);
 
   return {
     admit: (sandbox, scope, maxTotal) =>
@@ -66,11 +44,7 @@ export function sqlitePools(
         },
         (_, writesBefore) => sessions.changed(writesBefore, []),
       ),
-    take: (wish) =>
-      db.transaction(
-        () => take(wish),
-        (_, writesBefore) => sessions.changed(writesBefore, []),
-      ),
+    take: (wish) => takers.take(wish),
     giveBack: (id: SandboxId, token, cause, at) =>
       changeSandbox(
         db,
@@ -103,22 +77,4 @@ export function sqlitePools(
       }),
     tallies: (pool) => db.run(() => selectTallies(db, pool)),
   };
-}
-
-/** The sandbox that the wish gets. Rows are read one by one, because one is all that is needed most of the time. */
-function pick(db: Connection, wish: TakeWish): SandboxRecord | undefined {
-  const ahead = countAhead(db, wish);
-  const earlier: SandboxRecord[] = [];
-  for (const state of IDLE_STATES) {
-    const rows = selectIdle(db, wish, state, ahead + NEARBY);
-    const own = rows.filter(({ ownerId }) => ownerId === wish.ownerId);
-    // One of its own first; those before it are only counted.
-    for (const { id } of [...(ahead === 0 ? own : []), ...rows]) {
-      const record = selectSandbox(db, id);
-      if (record === undefined || !isTakeable(record, wish) || earlier.some((other) => other.id === id)) continue;
-      earlier.push(record);
-      if (earlier.length > ahead) return chosen(earlier, ahead, wish.ownerId);
-    }
-  }
-  return undefined;
 }

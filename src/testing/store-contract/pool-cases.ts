@@ -23,7 +23,7 @@ export const poolCases: readonly StoreContractCase[] = [
       assert.equal(taken.id, oldest.id);
       assertSame(taken.lease, { token: 1, holder: 'h', ownerId: 'own_t', ttlMs: 1000, expiresAt: T0 + 1100 });
       assertSame([taken.ownerId, taken.hostId, taken.hostName], ['own_t', 'host-t', 'tango']);
-      assert.equal(taken.dueAt, T0 + 1100);
+      assertSame([taken.lastActiveAt, taken.dueAt], [T0 + 100, oldest.dueAt]);
       assertSame(await store.getSandbox(taken.id), taken);
       assert.equal((await store.listEvents({ sandboxId: taken.id })).at(-1)?.type, 'lease.acquired');
     },
@@ -83,6 +83,16 @@ export const poolCases: readonly StoreContractCase[] = [
       assert.equal(await store.pools.giveBack(id, fence, 'reset', T0 + 300), undefined);
       assert.equal((await store.listEvents({ sandboxId: id })).at(-1)?.type, 'pool.returned');
       assert.equal((await store.pools.take(wish()))?.lease?.token, 2);
+    },
+  },
+  {
+    name: 'is not passed on when its lease has expired: what the last holder left is for nobody',
+    async run({ store }) {
+      await idle(store);
+      const { id } = (await store.pools.take(wish())) ?? assert.fail();
+      const later = { holder: 'h', ownerId: 'own_x', ttlMs: 1, at: T0 + 900_000 };
+      assert.equal(await store.leases.acquire(id, later), undefined);
+      assert.equal(await store.pools.take(wish({ at: T0 + 900_000 })), undefined);
     },
   },
   {
@@ -155,6 +165,8 @@ export const poolCases: readonly StoreContractCase[] = [
       await idle(store);
       assert.equal(await store.pools.take(wish()), undefined);
       await store.pools.stay('own_a', T0 + 4_000);
+      // Renewed after whoever takes has looked at its clock.
+      assert.equal(await store.pools.take(wish()), undefined);
       assert.equal(await store.pools.take(wish({ at: T0 + 8_000 })), undefined);
       assert.equal((await store.pools.counts({ pool: 'python' }, T0 + 8_000)).waiting, 1);
       assert.ok(await store.pools.take(wish({ at: T0 + 9_000 })));

@@ -32,6 +32,8 @@ export class NobodyHarmed implements Law {
       this.#violate(`${by.name} takes ${before.id} for lost, and the provider told nobody that it is gone`);
     const owner = this.#harmed(before, after.cause, by);
     if (owner === undefined) return;
+    // What waits in a pool is the pool's, whoever made it.
+    if (before.pool !== undefined && before.lease === undefined && before.state !== 'creating') return;
     if (
       truth.isMaker(by, before) ||
       truth.isLicensed(before, after.cause) ||
@@ -50,7 +52,9 @@ export class NobodyHarmed implements Law {
   #harmed(row: SandboxRecord, cause: string, by: SimulatedProcess): SimulatedProcess | undefined {
     const truth = this.#truth;
     const owner = truth.holderOf(row);
-    const others = !row.ephemeral && cause.includes(OWNER_WENT) ? truth.everHeldBy(row) : [];
+    // Who gave a pool's sandbox back has no way to use it.
+    const isShared = !row.ephemeral && row.pool === undefined;
+    const others = isShared && cause.includes(OWNER_WENT) ? truth.everHeldBy(row) : [];
     return [owner, ...others].find((one) => one !== undefined && one !== by && truth.countsAsAlive(one, by, row));
   }
 

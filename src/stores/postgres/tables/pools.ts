@@ -23,12 +23,12 @@ const LOCK_POOL = `select pg_advisory_xact_lock(${0x506f6f6c}, hashtext($1))`;
 
 const NAMES = `select distinct pool from sublet.sandboxes where pool is not null and ${LIVE} order by pool`;
 
-// One that lasts for longer than its term from now was given under a clock that has been set back.
+// One that lasts for longer than twice its term from now was given under a clock that has been set back.
 const AHEAD = `select count(*)::integer from sublet.pool_tickets
-  where pool = $1 and lane = $2 and number < $3 and until_at > $4 and until_at <= $4 + ttl_ms`;
+  where pool = $1 and lane = $2 and number < $3 and until_at > $4 and until_at <= $4 + 2 * ttl_ms`;
 
 const WAITING = `select count(*)::integer from sublet.pool_tickets
-  where pool = $1 and ($2::text is null or host_id = $2) and until_at > $3 and until_at <= $3 + ttl_ms`;
+  where pool = $1 and ($2::text is null or host_id = $2) and until_at > $3 and until_at <= $3 + 2 * ttl_ms`;
 
 const ADD_TICKET = `insert into sublet.pool_tickets (pool, lane, owner_id, host_id, until_at, ttl_ms)
   values ($1, $2, $3, $4, $5, $6)`;

@@ -3,12 +3,18 @@ import type { OwnerId, SandboxId } from '../../../core/ids.ts';
 import type { SandboxState } from '../../../core/states.ts';
 import type { PoolGroup } from '../../../store/pool-changes.ts';
 import type { NewTicket, PoolScope, TakeWish, TallyRow } from '../../../store/pools.ts';
+import type { SandboxRecord } from '../../../store/records.ts';
 import type { Connection } from '../connection.ts';
+import { SANDBOX_COLUMNS, toSandbox } from './sandboxes.ts';
 
 const LIVE = `state in ('creating', 'running', 'paused', 'stopped', 'destroying')`;
 
-export const IDLE = `select id, owner_id from sandboxes indexed by sandboxes_pool
+export const IDLE = `select id from sandboxes indexed by sandboxes_pool
   where pool = ? and state = ? and (lease is null) = 1 and lane = ? and network = ? order by created_at limit ?`;
+
+export const OWN_IDLE = `select ${SANDBOX_COLUMNS} from sandboxes indexed by sandboxes_pool
+  where pool = ? and state = ? and (lease is null) = 1 and lane = ? and network = ? and owner_id = ?
+  order by created_at limit ?`;
 
 export const COUNT = `select state, lease is null, count(*) from sandboxes indexed by sandboxes_pool
   where pool = ? and ${LIVE} group by state, lease is null`;
@@ -18,11 +24,11 @@ export const COUNT_ON_HOST = `select state, lease is null, count(*) from sandbox
 
 const NAMES = `select distinct pool from sandboxes indexed by sandboxes_pool where pool is not null and ${LIVE} order by pool`;
 
-// One that lasts for longer than its term from now was given under a clock that has been set back.
+// One that lasts for longer than twice its term from now was given under a clock that has been set back.
 const AHEAD = `select count(*) from pool_tickets
-  where pool = ? and lane = ? and number < ? and until_at > ? and until_at <= ? + ttl_ms`;
+  where pool = ? and lane = ? and number < ? and until_at > ? and until_at <= ? + 2 * ttl_ms`;
 
-const WAITING = 'select count(*) from pool_tickets where pool = ? and until_at > ? and until_at <= ? + ttl_ms';
+const WAITING = 'select count(*) from pool_tickets where pool = ? and until_at > ? and until_at <= ? + 2 * ttl_ms';
 
 const WAITING_ON_HOST = `${WAITING} and host_id = ?`;
 
@@ -50,19 +56,26 @@ const TALLY = `insert into pool_tallies (pool, name, value) values (?, ?, ?)
 
 const TALLIES = 'select pool, name, value from pool_tallies where pool = ?';
 
-export interface IdleRow {
-  readonly id: SandboxId;
-  readonly ownerId: OwnerId;
-}
-
+/** The oldest first. */
 export function selectIdle(
   db: Connection,
   { pool, lane, network }: TakeWish,
   state: SandboxState,
   limit: number,
-): readonly IdleRow[] {
+): readonly SandboxId[] {
   const rows = db.statement(IDLE).all(pool, state, lane, network, limit);
-  return rows.map(([id, ownerId]) => ({ id: id as SandboxId, ownerId: ownerId as OwnerId }));
+  return rows.map(([id]) => id as SandboxId);
+}
+
+/** Of those that the taker's process has made or had last. */
+export function selectOwnIdle(
+  db: Connection,
+  { pool, lane, network, ownerId }: TakeWish,
+  state: SandboxState,
+  limit: number,
+): readonly SandboxRecord[] {
+  const rows = db.statement(OWN_IDLE).all(pool, state, lane, network, ownerId, limit);
+  return rows.map((row) => toSandbox(row));
 }
 
 export function countPool(db: Connection, { pool, hostId }: PoolScope): readonly PoolGroup[] {
