@@ -104,4 +104,14 @@ describe('checkOptions', () => {
   it('never repeats the value of a variable', () => {
     expect(problemsOf({ env: { TOKEN: 'hunter2\0' } })).toEqual(['env.TOKEN: must not contain a NUL character']);
   });
+
+  it('refuses bounds that no time-out is between', () => {
+    expect(problemsOf({ policy: { autoStopMinMinutes: 5, autoStopMaxMinutes: 30 } })).toEqual([]);
+    expect(problemsOf({ policy: { autoStopMinMinutes: 31, autoStopMaxMinutes: 30 } })).toEqual([
+      'policy.autoStopMinMinutes: must not exceed autoStopMaxMinutes',
+    ]);
+    expect(problemsOf({ policy: { autoStopMinMinutes: 5, autoStopMaxMinutes: 0 } })).toEqual([
+      'policy.autoStopMinMinutes: bounds nothing while autoStopMaxMinutes is 0',
+    ]);
+  });
 });

@@ -1,6 +1,6 @@
 /** Checks what a call passes, by the rules of profile files but without loading their schema. */
 import type { SandboxOptions } from '../core/api.ts';
-import { targetsTwice, unreachableIdle } from './cross-field.ts';
+import { impossibleBounds, targetsTwice, unreachableIdle } from './cross-field.ts';
 import { didYouMean } from './nearest.ts';
 import { invalidConfig, isRecord, joinPath, type Problem } from './problems.ts';
 import {
@@ -31,7 +31,8 @@ export function checkOptions(options: SandboxOptions): void {
   checkFields('limits', options.limits, LIMIT_RULES, problems);
   checkMounts(options.mounts, problems);
   checkFields('policy', options.policy, POLICY_RULES, problems);
-  if (isRecord(options.policy)) problems.push(...unreachableIdle(options.policy, 'policy.'));
+  if (isRecord(options.policy))
+    problems.push(...unreachableIdle(options.policy, 'policy.'), ...impossibleBounds(options.policy, 'policy.'));
   if (problems.length > 0) throw invalidConfig('The call', problems);
 }
 

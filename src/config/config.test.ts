@@ -173,6 +173,7 @@ describe('Config', () => {
       const resolved = await config({
         NAMESPACE_SANDBOX_AUTO_STOP_MINUTES: '7',
         SUBLET_SANDBOX_IMAGE: 'from-env',
+        SUBLET_SANDBOX_AUTO_STOP_MAX_MINUTES: '45',
         DEEPAGENTS_SANDBOX_TIMEOUT_SECONDS: '33',
       }).resolve(
         {
@@ -206,6 +207,8 @@ describe('Config', () => {
         'env.A': 'profile work.json',
         'env.B': 'call',
         autoStopMinutes: 'call',
+        autoStopMinMinutes: 'default',
+        autoStopMaxMinutes: 'env SUBLET_SANDBOX_AUTO_STOP_MAX_MINUTES',
         idleAction: 'default',
         autoDeleteMinutes: 'profile work.json',
         onExit: 'profile work.json',

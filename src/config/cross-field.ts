@@ -13,10 +13,19 @@ const TWICE: readonly (readonly [string, string])[] = [
 export function crossFieldProblems(fields: Readonly<Record<string, unknown>>): readonly Problem[] {
   return [
     ...unreachableIdle(fields, ''),
+    ...impossibleBounds(fields, ''),
     ...limitsTwice(fields['limits']),
     ...targetsTwice(fields['mounts']),
     ...poolsThatCannotBe(fields),
   ];
+}
+
+/** Bounds that no time-out can be between, or one that bounds nothing. */
+export function impossibleBounds(policy: Readonly<Record<string, unknown>>, prefix: string): readonly Problem[] {
+  const { autoStopMinMinutes: min, autoStopMaxMinutes: max } = policy;
+  if (typeof min !== 'number' || typeof max !== 'number' || min <= max) return [];
+  const message = max > 0 ? 'must not exceed autoStopMaxMinutes' : 'bounds nothing while autoStopMaxMinutes is 0';
+  return [{ path: `${prefix}autoStopMinMinutes`, message }];
 }
 
 /** A sandbox that is destroyed for its age before it can ever be idle long enough: one of the two is a mistake. */

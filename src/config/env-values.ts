@@ -5,6 +5,8 @@ import type { Sourced } from './sourced.ts';
 
 export const ENV_SUFFIXES = {
   autoStopMinutes: 'AUTO_STOP_MINUTES',
+  autoStopMinMinutes: 'AUTO_STOP_MIN_MINUTES',
+  autoStopMaxMinutes: 'AUTO_STOP_MAX_MINUTES',
   autoDeleteMinutes: 'AUTO_DELETE_MINUTES',
   timeoutSeconds: 'TIMEOUT_SECONDS',
   image: 'IMAGE',
@@ -14,6 +16,8 @@ export type NumberField = Exclude<keyof typeof ENV_SUFFIXES, 'image'>;
 
 const NUMBER_RULES: Readonly<Record<NumberField, Rule>> = {
   autoStopMinutes: minutes,
+  autoStopMinMinutes: minutes,
+  autoStopMaxMinutes: minutes,
   autoDeleteMinutes: minutes,
   timeoutSeconds: createSeconds,
 };

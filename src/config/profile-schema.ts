@@ -68,6 +68,11 @@ const shared = {
     .optional()
     .describe('Warm sandboxes of this profile; "default" is the one that its name means.'),
   autoStopMinutes: number(POLICY_RULES.autoStopMinutes, 'Idle this long: idleAction. 0 = never.'),
+  autoStopMinMinutes: number(POLICY_RULES.autoStopMinMinutes, 'The shortest that autoStopMinutes may become.'),
+  autoStopMaxMinutes: number(
+    POLICY_RULES.autoStopMaxMinutes,
+    'The longest that it may become by following the gaps between uses. 0 = it does not follow them.',
+  ),
   idleAction: choice(rules.IDLE_ACTIONS, 'What happens to an idle sandbox.'),
   autoDeleteMinutes: number(POLICY_RULES.autoDeleteMinutes, 'Total age: destroyed in any state. 0 = never.'),
   onExit: choice(rules.EXIT_ACTIONS, 'What happens to sessions when the owner exits.'),

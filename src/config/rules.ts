@@ -88,6 +88,8 @@ const mountTarget: Rule = (value) => {
 
 export const POLICY_RULES: Readonly<Record<keyof LifecyclePolicy, Rule>> = {
   autoStopMinutes: minutes,
+  autoStopMinMinutes: minutes,
+  autoStopMaxMinutes: minutes,
   idleAction: oneOf(IDLE_ACTIONS),
   autoDeleteMinutes: minutes,
   onExit: oneOf(EXIT_ACTIONS),

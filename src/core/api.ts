@@ -157,6 +157,8 @@ export interface SandboxDetails extends SandboxInfo {
   /** The process that it follows; undefined when that left, or everything it had was seen to. */
   readonly owner: SandboxOwner | undefined;
   readonly lease: SandboxLease | undefined;
+  /** How long it may be idle, and why it is that long. */
+  readonly idleTimeout: string;
   /** The last ones, oldest first. */
   readonly events: readonly SubletEvent[];
 }

@@ -1,4 +1,5 @@
 /** What a provider does by itself if nobody speaks to it: how long that is for a policy, and when it is to be moved on. */
+import { longestIdleMinutes } from './adaptive-idle.ts';
 import type { LifecyclePolicy } from './policy.ts';
 
 /** Longer than ours, so that the provider acts only when nobody is left to do it. */
@@ -8,7 +9,8 @@ const UNLIMITED_MS = 60 * 60_000;
 
 /** undefined when nothing limits the sandbox. */
 export function deadManMs(policy: LifecyclePolicy): number | undefined {
-  const minutes = policy.autoStopMinutes > 0 ? policy.autoStopMinutes : policy.autoDeleteMinutes;
+  const idle = longestIdleMinutes(policy);
+  const minutes = idle > 0 ? idle : policy.autoDeleteMinutes;
   return minutes > 0 ? minutes * 60_000 + MARGIN_MS : undefined;
 }
 

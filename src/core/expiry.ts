@@ -1,4 +1,5 @@
 /** When a sandbox is due, and what is due: pure functions of policy, facts and time. */
+import { type GapSummary, idleMinutes } from './adaptive-idle.ts';
 import type { IdleAction, LifecyclePolicy } from './policy.ts';
 import type { PoolTerms } from './pool-settings.ts';
 import type { SandboxState } from './states.ts';
@@ -10,6 +11,8 @@ export interface ExpiryFacts {
   readonly policy: LifecyclePolicy;
   readonly createdAt: number;
   readonly lastActiveAt: number;
+  /** Between the uses before the last. */
+  readonly gaps?: GapSummary | undefined;
   /** Of a pool's sandbox. */
   readonly terms?: PoolTerms | undefined;
   readonly lease?: { readonly expiresAt: number } | undefined;
@@ -49,10 +52,10 @@ function deadline(facts: ExpiryFacts): number | undefined {
 // A paused or stopped sandbox has already had its idle action, unless that action is to destroy it.
 function idleLimit(facts: ExpiryFacts): number | undefined {
   if (facts.terms !== undefined) return undefined;
-  const { autoStopMinutes, idleAction } = facts.policy;
-  if (autoStopMinutes <= 0 || !isLimited(facts.state)) return undefined;
-  if (facts.state !== 'running' && idleAction !== 'destroy') return undefined;
-  return facts.lastActiveAt + autoStopMinutes * MINUTE_MS;
+  const minutes = idleMinutes(facts.policy, facts.gaps);
+  if (minutes <= 0 || !isLimited(facts.state)) return undefined;
+  if (facts.state !== 'running' && facts.policy.idleAction !== 'destroy') return undefined;
+  return facts.lastActiveAt + minutes * MINUTE_MS;
 }
 
 // While somebody has it only the end of the lease counts: the pool's limits are about what waits.

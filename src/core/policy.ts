@@ -8,6 +8,9 @@ export type LostAction = 'fail' | 'recreate' | 'restore';
 export interface LifecyclePolicy {
   /** Idle this long: `idleAction`. 0 = never. */
   readonly autoStopMinutes: number;
+  /** Where the second is not 0, the idle time-out follows the gaps between the session's uses, within these two. */
+  readonly autoStopMinMinutes?: number | undefined;
+  readonly autoStopMaxMinutes?: number | undefined;
   readonly idleAction: IdleAction;
   /** Total age: destroyed in any state. 0 = never. */
   readonly autoDeleteMinutes: number;
@@ -20,6 +23,8 @@ export interface LifecyclePolicy {
 
 export const DEFAULT_POLICY: LifecyclePolicy = Object.freeze({
   autoStopMinutes: 60,
+  autoStopMinMinutes: 0,
+  autoStopMaxMinutes: 0,
   idleAction: 'destroy',
   autoDeleteMinutes: 0,
   onExit: 'pause',

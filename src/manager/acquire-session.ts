@@ -1,5 +1,6 @@
 /** The slow way to a session's sandbox: claim it, wait for whoever claimed it, wake it, or replace it. */
 import type { SandboxOptions, SessionNotice } from '../core/api.ts';
+import { isAdaptive, observeGap } from '../core/adaptive-idle.ts';
 import { sleep } from '../core/clock.ts';
 import { SubletError } from '../core/errors.ts';
 import type { SandboxId } from '../core/ids.ts';
@@ -221,7 +222,8 @@ async function replace(
   const old = bound.sandbox;
   const wanted = await wantedAgain(engine, request.options, bound);
   const cause = what === undefined ? `${old.id} was not ready in time` : `${old.id} ${what}`;
-  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause });
+  const gaps = isAdaptive(wanted.policy) ? observeGap(old.gaps, engine.now() - old.lastActiveAt) : undefined;
+  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause, gaps });
   const restore = await restoring(engine, bound);
   let session = bound.session;
   const live = await makeSandbox(

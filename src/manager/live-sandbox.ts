@@ -1,4 +1,5 @@
 /** A sandbox this process has a handle on: its provider handle, and what is known of its activity, health and network. */
+import { type GapSummary, isAdaptive, observeGap } from '../core/adaptive-idle.ts';
 import type { NetworkFact } from '../core/network.ts';
 import type { SandboxId } from '../core/ids.ts';
 import { dueAt } from '../core/expiry.ts';
@@ -27,6 +28,7 @@ export class LiveSandbox {
   isKept = false;
   #lastActiveAt: number;
   #writtenAt: number;
+  #gaps: GapSummary | undefined;
   #uses = 0;
   #isGone = false;
   readonly #gone = new AbortController();
@@ -40,6 +42,13 @@ export class LiveSandbox {
     this.deadManAt = handle.deadManAt;
     this.#lastActiveAt = now;
     this.#writtenAt = record.lastActiveAt;
+    this.#gaps = record.gaps;
+    this.#observe(now - record.lastActiveAt);
+  }
+
+  /** Between its uses, as far as this process knows. */
+  get gaps(): GapSummary | undefined {
+    return this.#gaps;
   }
 
   get isBusy(): boolean {
@@ -66,27 +75,34 @@ export class LiveSandbox {
 
   /** Something is going on until the returned function is called; calling it twice is harmless. */
   begin(now: () => number): () => void {
-    this.#uses += 1;
     this.active(now());
+    this.#uses += 1;
     let isOver = false;
     return () => {
       if (isOver) return;
       isOver = true;
-      this.#uses -= 1;
+      // While it still counts as busy: what was busy has no gap behind it.
       this.active(now());
+      this.#uses -= 1;
     };
   }
 
   active(at: number): void {
-    if (at > this.#lastActiveAt) this.#lastActiveAt = at;
+    if (at <= this.#lastActiveAt) return;
+    if (!this.isBusy) this.#observe(at - this.#lastActiveAt);
+    this.#lastActiveAt = at;
+  }
+
+  #observe(gapMs: number): void {
+    if (isAdaptive(this.record.policy)) this.#gaps = observeGap(this.#gaps, gapMs);
   }
 
   /** What to write down, and from now on it counts as written. A busy sandbox is active as of now. */
   takeActivity(now: number): Activity {
     if (this.isBusy) this.active(now);
     this.#writtenAt = this.#lastActiveAt;
-    const facts = { ...this.record, state: 'running' as const, lastActiveAt: this.#lastActiveAt };
-    return { sandboxId: this.id, lastActiveAt: this.#lastActiveAt, dueAt: dueAt(facts) };
+    const facts = { ...this.record, state: 'running' as const, lastActiveAt: this.#lastActiveAt, gaps: this.#gaps };
+    return { sandboxId: this.id, lastActiveAt: this.#lastActiveAt, dueAt: dueAt(facts), gaps: this.#gaps };
   }
 
   async close(): Promise<void> {

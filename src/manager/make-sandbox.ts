@@ -1,4 +1,5 @@
 /** From what is wanted to a running sandbox: checks, intent, create. Sessions and ephemeral runs differ only in how they commit the intent. */
+import type { GapSummary } from '../core/adaptive-idle.ts';
 import { newId } from '../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { ResolvedSandbox } from '../core/spec.ts';
@@ -19,6 +20,8 @@ export interface MakeRequest {
   /** undefined for an ephemeral sandbox and for a pool's. */
   readonly sessionKey: SessionKey | undefined;
   readonly cause: string;
+  /** What its session's earlier sandbox knew of them. */
+  readonly gaps?: GapSummary | undefined;
   readonly expectsOneCommand?: boolean | undefined;
   readonly pool?: PoolMembership | undefined;
 }

@@ -1,5 +1,6 @@
 /** What a sandbox will be, worked out before anything is asked of a provider: the intent row and the spec it announces. */
 import { createHash } from 'node:crypto';
+import type { GapSummary } from '../core/adaptive-idle.ts';
 import { deadManMs } from '../core/dead-man.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { providerName } from '../core/ids.ts';
@@ -20,6 +21,7 @@ export interface PlanInput {
   readonly host: { readonly hostId: string; readonly hostName: string };
   readonly now: number;
   readonly cause: string;
+  readonly gaps?: GapSummary | undefined;
   readonly expectsOneCommand?: boolean | undefined;
   readonly pool?: PoolMembership | undefined;
 }
@@ -56,6 +58,7 @@ export function planSandbox(input: PlanInput): SandboxPlan {
     dueAt: input.now + wanted.policy.timeoutSeconds * 1000 + TAKEOVER_GRACE_MS,
     deadManAt: undefined,
     cause: input.cause,
+    gaps: input.gaps,
     ...input.pool,
   };
   const spec: SandboxSpec = {

@@ -81,7 +81,8 @@ async function makeBound(
   signal: AbortSignal | undefined,
 ): Promise<Pick<Recreated, 'session' | 'live'> | undefined> {
   const cause = `network tightened to "${session.network}"`;
-  const prepared = await prepareSandbox(engine, { wanted, kind: session.kind, sessionKey: session.key, cause });
+  const { gaps } = sandbox;
+  const prepared = await prepareSandbox(engine, { wanted, kind: session.kind, sessionKey: session.key, cause, gaps });
   let rebound = session;
   const live = await makeSandbox(
     engine,

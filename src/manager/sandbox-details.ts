@@ -1,4 +1,5 @@
 /** Who has a sandbox, and what happened to it. */
+import { explainIdle } from '../core/adaptive-idle.ts';
 import type { SandboxDetails, SandboxOwner } from '../core/api.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
@@ -8,7 +9,7 @@ const EVENTS = 10;
 export async function readDetails(
   engine: Engine,
   record: SandboxRecord,
-): Promise<Pick<SandboxDetails, 'owner' | 'lease' | 'events'>> {
+): Promise<Pick<SandboxDetails, 'owner' | 'lease' | 'idleTimeout' | 'events'>> {
   const [owner, newest] = await Promise.all([
     readOwner(engine, record),
     engine.ports.store.listEvents({ sandboxId: record.id, descending: true, limit: EVENTS }),
@@ -17,6 +18,7 @@ export async function readDetails(
   return {
     owner,
     lease: lease && { holder: lease.holder, token: lease.token, expiresAt: lease.expiresAt },
+    idleTimeout: explainIdle(record.policy, engine.lives.get(record.id)?.gaps ?? record.gaps),
     events: newest.toReversed(),
   };
 }

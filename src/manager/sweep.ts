@@ -1,5 +1,6 @@
 /** One pass over what is due, and nothing else: policy's deadlines, failed destroys, creates that were given up on. */
 import type { SweepReport } from '../core/api.ts';
+import { explainIdle, isAdaptive } from '../core/adaptive-idle.ts';
 import { SubletError } from '../core/errors.ts';
 import type { DueAction } from '../core/expiry.ts';
 import { dueAction, dueAt } from '../core/expiry.ts';
@@ -108,7 +109,7 @@ async function applyPolicy(engine: Engine, record: SandboxRecord): Promise<Outco
   const live = engine.lives.get(record.id);
   const now = engine.now();
   const lastActiveAt = Math.max(record.lastActiveAt, live?.lastActiveAt ?? 0);
-  const facts = { ...record, lastActiveAt };
+  const facts = { ...record, lastActiveAt, gaps: live?.gaps ?? record.gaps };
   const isBusy = live?.isBusy === true || (await engine.leaseWatch.standing(record, now)) !== undefined;
   const due = dueAction(facts, isBusy, now);
   if (due === undefined) {
@@ -173,10 +174,7 @@ async function askForCommands(engine: Engine, handle: SandboxHandle): Promise<'b
 /** What cannot pause is stopped; what cannot stop is kept, and said so: only a policy that says so destroys. */
 async function carryOut(engine: Engine, record: SandboxRecord, due: DueAction): Promise<Outcome> {
   const { capabilities } = await engine.ports.provider(record.provider, record.profile);
-  const cause =
-    due.reason === 'idle'
-      ? `idle for ${record.policy.autoStopMinutes} minutes`
-      : `older than ${record.policy.autoDeleteMinutes} minutes`;
+  const cause = due.reason === 'idle' ? idleCause(record) : `older than ${record.policy.autoDeleteMinutes} minutes`;
   const only = { version: record.version };
   if (due.action === 'destroy') {
     return (await destroySandbox(engine, record, cause, only)) && { action: 'destroy', reason: cause };
@@ -193,6 +191,10 @@ async function carryOut(engine: Engine, record: SandboxRecord, due: DueAction): 
   );
   await touch(engine, record, engine.now());
   return { action: 'keep', reason: `${cause}, but provider "${record.provider}" can neither pause nor stop` };
+}
+
+function idleCause({ policy, gaps }: SandboxRecord): string {
+  return isAdaptive(policy) ? `idle for ${explainIdle(policy, gaps)}` : `idle for ${policy.autoStopMinutes} minutes`;
 }
 
 function touch(engine: Engine, record: SandboxRecord, lastActiveAt: number): Promise<unknown> {

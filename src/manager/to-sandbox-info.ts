@@ -23,7 +23,7 @@ export function toSandboxInfo(record: SandboxRecord, live: LiveSandbox | undefin
     createdAt: record.createdAt,
     stateAt: record.stateAt,
     lastActiveAt,
-    dueAt: isNewer ? dueAt({ ...record, lastActiveAt }) : record.dueAt,
+    dueAt: isNewer ? dueAt({ ...record, lastActiveAt, gaps: live.gaps }) : record.dueAt,
     deadManAt: record.deadManAt,
     cause: record.cause,
     host: record.hostName || record.hostId,

@@ -21,6 +21,7 @@ const MOST_HEIRS = 16;
 export function newSandbox(sandbox: NewSandbox): SandboxRecord {
   return {
     ...sandbox,
+    gaps: sandbox.gaps,
     pool: sandbox.pool,
     lane: sandbox.lane,
     terms: sandbox.terms,
@@ -85,6 +86,7 @@ export function touchedSandbox(sandbox: SandboxRecord, activity: Activity): Sand
     ...sandbox,
     lastActiveAt: activity.lastActiveAt,
     dueAt: activity.dueAt,
+    gaps: activity.gaps ?? sandbox.gaps,
     version: sandbox.version + 1,
   };
 }

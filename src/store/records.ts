@@ -1,4 +1,5 @@
 /** The rows every store keeps. Plain data; instants are epoch milliseconds. No secret and no env value is ever in one. */
+import type { GapSummary } from '../core/adaptive-idle.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { LifecyclePolicy } from '../core/policy.ts';
@@ -64,6 +65,8 @@ export interface SandboxRecord {
   readonly createdAt: number;
   readonly stateAt: number;
   readonly lastActiveAt: number;
+  /** Between its uses, where its idle time-out follows them. */
+  readonly gaps: GapSummary | undefined;
   /** When the sweep must look at it; undefined = never. In `creating` and `destroying`, when others may take over. */
   readonly dueAt: number | undefined;
   readonly deadManAt: number | undefined;
@@ -91,11 +94,12 @@ export type NewSandbox = Omit<
   | 'lease'
   | 'fence'
   | 'heirs'
+  | 'gaps'
   | 'pool'
   | 'lane'
   | 'terms'
 > &
-  Partial<Pick<SandboxRecord, 'pool' | 'lane' | 'terms'>>;
+  Partial<Pick<SandboxRecord, 'gaps' | 'pool' | 'lane' | 'terms'>>;
 
 export interface SessionRecord {
   readonly key: SessionKey;

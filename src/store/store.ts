@@ -2,6 +2,7 @@
  * The store contract: what is remembered. Every method is one short transaction; changes of state are compare-and-set.
  * After `close` every method rejects with CLOSED. What else can fail: STORE_BUSY, STORE_FAILED, STORE_CORRUPT.
  */
+import type { GapSummary } from '../core/adaptive-idle.ts';
 import type { EventFilter, NewEvent, SubletEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
@@ -66,6 +67,8 @@ export interface Activity {
   readonly sandboxId: SandboxId;
   readonly lastActiveAt: number;
   readonly dueAt: number | undefined;
+  /** What was known stays where this is not given. */
+  readonly gaps?: GapSummary | undefined;
 }
 
 export interface CounterRow {

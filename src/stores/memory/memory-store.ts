@@ -137,8 +137,9 @@ export class MemoryStore implements Store {
   }
 
   async touch(activities: readonly Activity[]): Promise<void> {
+    const { sandboxes } = this.#open();
     for (const activity of activities) {
-      const before = this.#open().sandboxes.get(activity.sandboxId);
+      const before = sandboxes.get(activity.sandboxId);
       const after = before && touchedSandbox(before, activity);
       if (after !== undefined) this.#keep(after);
     }
@@ -157,10 +158,8 @@ export class MemoryStore implements Store {
   }
 
   async listSessions(limit: number = DEFAULT_LIMIT, family?: SessionKey): Promise<readonly BoundSession[]> {
-    return sessionsOf(this.#open().sessions, family)
-      .toSorted(newestFirst)
-      .slice(0, limit)
-      .flatMap((session) => this.#bound(session) ?? []);
+    const listed = sessionsOf(this.#open().sessions, family).toSorted(newestFirst).slice(0, limit);
+    return listed.flatMap((session) => this.#bound(session) ?? []);
   }
 
   async endedSessions(before: number, limit: number = DEFAULT_LIMIT): Promise<readonly BoundSession[]> {

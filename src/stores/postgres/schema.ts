@@ -8,9 +8,10 @@ import { firstFloor } from './migrations/0001-first-floor.ts';
 import { snapshots } from './migrations/0002-snapshots.ts';
 import { heirs } from './migrations/0003-heirs.ts';
 import { pools } from './migrations/0004-pools.ts';
+import { gaps } from './migrations/0005-gaps.ts';
 import { strangeStore } from './postgres-errors.ts';
 
-export const MIGRATIONS: readonly Migration[] = [firstFloor, snapshots, heirs, pools];
+export const MIGRATIONS: readonly Migration[] = [firstFloor, snapshots, heirs, pools, gaps];
 
 /** Whose migration this is, among all users of advisory locks in the database. "Subl" in ASCII. */
 const MIGRATION_LOCK = 0x5375626c;

@@ -9,9 +9,10 @@ import { nothingLeaks } from './migrations/0002-nothing-leaks.ts';
 import { snapshots } from './migrations/0003-snapshots.ts';
 import { heirs } from './migrations/0004-heirs.ts';
 import { pools } from './migrations/0005-pools.ts';
+import { gaps } from './migrations/0006-gaps.ts';
 import { corruptStore } from './sqlite-errors.ts';
 
-export const MIGRATIONS: readonly Migration[] = [firstFloor, nothingLeaks, snapshots, heirs, pools];
+export const MIGRATIONS: readonly Migration[] = [firstFloor, nothingLeaks, snapshots, heirs, pools, gaps];
 
 /** Written into the file's header: tells our store from another program's database. "Subl" in ASCII. */
 const APPLICATION_ID = 0x5375626c;

@@ -201,6 +201,20 @@ export const sandboxCases: readonly StoreContractCase[] = [
     },
   },
   {
+    name: 'keeps the gaps between uses from one activity to the next, and those that a new row brings',
+    async run({ store }) {
+      const { id, gaps } = await sandboxIn(store, 'running', { gaps: { count: 2, usualMs: 1 / 3 } });
+      assert.deepEqual(gaps, { count: 2, usualMs: 1 / 3 });
+      await store.touch([{ sandboxId: id, lastActiveAt: T0 + 1, dueAt: undefined }]);
+      assert.deepEqual((await store.getSandbox(id))?.gaps, gaps);
+      await store.touch([
+        { sandboxId: id, lastActiveAt: T0 + 2, dueAt: undefined, gaps: { count: 3, usualMs: 60_000 } },
+      ]);
+      assert.deepEqual((await store.getSandbox(id))?.gaps, { count: 3, usualMs: 60_000 });
+      assert.equal((await sandboxIn(store, 'running')).gaps, undefined);
+    },
+  },
+  {
     name: 'never lets older activity overwrite newer, nor its due instant',
     async run({ store }) {
       const { id } = await sandboxIn(store, 'running');

@@ -29,6 +29,7 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   createdAt: 'created_at',
   stateAt: 'state_at',
   lastActiveAt: 'last_active_at',
+  gaps: 'gaps',
   dueAt: 'due_at',
   deadManAt: 'dead_man_at',
   cause: 'cause',
@@ -52,8 +53,10 @@ const INSERT = `insert into sublet.sandboxes (${FIELDS.map((field) => COLUMN_OF[
   values (${FIELDS.map((_, index) => `$${index + 1}`).join(', ')}) on conflict do nothing`;
 
 const TOUCH = `update sublet.sandboxes
-  set last_active_at = touched.last_active_at, due_at = touched.due_at, version = touched.version
-  from unnest($1::text[], $2::float8[], $3::float8[], $4::integer[]) as touched (id, last_active_at, due_at, version)
+  set last_active_at = touched.last_active_at, due_at = touched.due_at, version = touched.version,
+    gaps = touched.gaps::json
+  from unnest($1::text[], $2::float8[], $3::float8[], $4::integer[], $5::text[])
+    as touched (id, last_active_at, due_at, version, gaps)
   where sandboxes.id = touched.id`;
 
 // A destroyed sandbox that a session still names is what the session's next use must be told about.
@@ -103,6 +106,7 @@ export async function updateActivity(db: Db, sandboxes: readonly SandboxRecord[]
     sandboxes.map(({ lastActiveAt }) => lastActiveAt),
     sandboxes.map(({ dueAt }) => dueAt ?? null),
     sandboxes.map(({ version }) => version),
+    sandboxes.map(({ gaps }) => (gaps === undefined ? null : JSON.stringify(gaps))),
   ]);
 }
 

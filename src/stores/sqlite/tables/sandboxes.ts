@@ -1,4 +1,5 @@
 /** The `sandboxes` table. Each function is one statement, to be composed into a transaction. */
+import type { GapSummary } from '../../../core/adaptive-idle.ts';
 import type { OwnerId, SandboxId } from '../../../core/ids.ts';
 import type { NetworkLevel } from '../../../core/network.ts';
 import type { LifecyclePolicy } from '../../../core/policy.ts';
@@ -33,6 +34,7 @@ const COLUMN_OF: { readonly [Field in keyof SandboxRecord]: string } = {
   createdAt: 'created_at',
   stateAt: 'state_at',
   lastActiveAt: 'last_active_at',
+  gaps: 'gaps',
   dueAt: 'due_at',
   deadManAt: 'dead_man_at',
   cause: 'cause',
@@ -125,6 +127,7 @@ export function toSandbox(row: Row, offset: number = 0): SandboxRecord {
     createdAt: number(),
     stateAt: number(),
     lastActiveAt: number(),
+    gaps: toGaps(optional<string>()),
     dueAt: optional<number>(),
     deadManAt: optional<number>(),
     cause: text(),
@@ -152,6 +155,10 @@ let lastPolicy: readonly [json: string, policy: LifecyclePolicy] | undefined;
 function toPolicy(json: string): LifecyclePolicy {
   if (lastPolicy?.[0] !== json) lastPolicy = [json, Object.freeze(JSON.parse(json) as LifecyclePolicy)];
   return lastPolicy[1];
+}
+
+function toGaps(json: string | undefined): GapSummary | undefined {
+  return json === undefined ? undefined : (JSON.parse(json) as GapSummary);
 }
 
 function toTerms(json: string | undefined): PoolTerms | undefined {
