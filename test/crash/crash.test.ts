@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { createDatabase } from '../setup/postgres.ts';
 import { requirement } from '../setup/requirements.ts';
 import type { CrashReport } from './crash.ts';
 
@@ -30,8 +31,24 @@ describe.runIf(isRoot && (await requirement('user')))('an ordinary user’s proc
   it('leave nothing behind either', { timeout: TIMEOUT_MS }, () => expectNoFault(['--kills', '10', '--user']));
 });
 
-async function expectNoFault(options: readonly string[]): Promise<void> {
+describe.runIf((await requirement('namespace')) && (await requirement('postgres')))(
+  'processes that share a server and are killed',
+  () => {
+    it('leave nothing behind there either', { timeout: TIMEOUT_MS }, async () => {
+      const database = await createDatabase();
+      try {
+        await expectNoFault(['--kills', '12'], { SUBLET_STORE: database.url });
+      } finally {
+        await database.drop();
+      }
+    });
+  },
+);
+
+async function expectNoFault(options: readonly string[], extra: Readonly<Record<string, string>> = {}): Promise<void> {
+  const { SUBLET_STORE: _own, ...env } = process.env;
   const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, '--json', ...options], {
+    env: { ...env, ...extra },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);

@@ -20,6 +20,8 @@ export interface CrashOptions {
   readonly kills: number;
   readonly seed: number;
   readonly provider: string;
+  /** The address of a server; the home's own file without it. */
+  readonly store?: string | undefined;
   readonly atOnce: number;
   readonly network: readonly ('none' | 'open')[];
 }
@@ -156,7 +158,7 @@ async function lookAfterwards(scene: Scene, neighbours: readonly ChildProcess[])
   const report = await sublet.reap();
   for (const { provider: id, error } of report.providers) if (error !== undefined) faults.push(`${id}: ${error}`);
   for (const { name, error } of report.verdicts) if (error !== undefined) faults.push(`${name}: ${error}`);
-  faults.push(...(await findUnrecovered(home, provider, report, service?.access)));
+  faults.push(...(await findUnrecovered(scene, provider, report, service?.access)));
   const reports = await Promise.all(neighbours.map(finishNeighbour));
   for (const [index, { faults: seen }] of reports.entries())
     faults.push(...seen.map((fault) => `neighbour ${index}: ${fault}`));
@@ -164,7 +166,7 @@ async function lookAfterwards(scene: Scene, neighbours: readonly ChildProcess[])
   await sublet.close();
   faults.push(...((await service?.faults()) ?? []));
   await service?.close();
-  const { faults: left, madeInAll } = await findLeftovers(home);
+  const { faults: left, madeInAll } = await findLeftovers(scene);
   faults.push(...left);
   return {
     kills,
@@ -187,8 +189,9 @@ async function finishNeighbour(child: ChildProcess): Promise<NeighbourReport> {
   return report;
 }
 
-function environment({ home, service }: Scene): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', HOME: path.dirname(home), SUBLET_HOME: home, ...service?.env };
+function environment({ home, store, service }: Scene): Record<string, string> {
+  const own = { PATH: process.env['PATH'] ?? '', HOME: path.dirname(home), SUBLET_HOME: home, ...service?.env };
+  return store === undefined ? own : { ...own, SUBLET_STORE: store };
 }
 
 async function until(fact: () => boolean | Promise<boolean>): Promise<void> {

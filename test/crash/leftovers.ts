@@ -2,13 +2,10 @@
 import { readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DatabaseSync } from '@photostructure/sqlite';
 import type { ReapReport } from 'sublet';
 import type { ProviderContext, ProviderModule } from 'sublet/provider';
-import { openSqliteStore } from 'sublet/stores/sqlite';
+import { readStore, type Row, type Where } from './read-store.ts';
 import { shiftingClock } from './shifting-clock.ts';
-
-type Row = Awaited<ReturnType<Awaited<ReturnType<typeof openSqliteStore>>['findSandboxes']>>[number];
 
 /** How a provider is opened. */
 type Access = Pick<ProviderContext, 'options' | 'secret'>;
@@ -17,13 +14,13 @@ const LAST_ROUNDS = 100;
 
 /** With neighbours that live: everything on record agrees with what is there, and nothing of the dead still runs. */
 export async function findUnrecovered(
-  home: string,
+  where: Where,
   providerId: string,
   report: ReapReport,
   access: Access = { options: {}, secret: () => undefined },
 ): Promise<readonly string[]> {
   const faults: string[] = [];
-  const { rows, owners } = await readStore(home);
+  const { rows, owners } = await readStore(where);
   const living = new Set(owners);
   for (const row of rows) {
     const isHeld = living.has(row.ownerId);
@@ -34,7 +31,7 @@ export async function findUnrecovered(
     const isKept = row.policy.onExit === 'keep' || row.cause === 'asked by hand' || row.ownerId === '';
     if (row.state === 'running' && !isHeld && !isKept) faults.push(`${what}, onExit ${row.policy.onExit}`);
   }
-  const there = await listAtProvider(home, providerId, access);
+  const there = await listAtProvider(where.home, providerId, access);
   for (const { name, state } of rows.filter(isLive)) {
     const fact = there.get(name);
     if (fact === undefined) faults.push(`${name} is on record and not there`);
@@ -67,9 +64,10 @@ async function listAtProvider(home: string, id: string, access: Access): Promise
 
 /** After the last sandbox was destroyed. Called in a PID namespace of its own, so that every process seen is one of ours. */
 export async function findLeftovers(
-  home: string,
+  where: Where,
 ): Promise<{ readonly faults: readonly string[]; readonly madeInAll: number }> {
-  const { rows, owners, integrity } = await readStore(home);
+  const { home } = where;
+  const { rows, owners, integrity } = await readStore(where);
   const faults = [
     ...rows.filter(isLive).map(({ id, state }) => `row ${id} is ${state}`),
     ...owners.map((id) => `owner ${id} is on record`),
@@ -84,22 +82,6 @@ export async function findLeftovers(
 
 function isLive({ state }: Row): boolean {
   return state !== 'destroyed' && state !== 'lost';
-}
-
-async function readStore(
-  home: string,
-): Promise<{ readonly rows: readonly Row[]; readonly owners: readonly string[]; readonly integrity: string }> {
-  const file = path.join(home, 'sublet.db');
-  const store = await openSqliteStore({ path: file });
-  const database = new DatabaseSync(file);
-  try {
-    const integrity = String(Object.values(database.prepare('pragma integrity_check').get() as object)[0]);
-    const rows = await store.findSandboxes({ limit: 1_000_000 });
-    return { rows, owners: (await store.listOwners()).map(({ id }) => id), integrity };
-  } finally {
-    database.close();
-    await store.close();
-  }
 }
 
 /** A command's runner takes a moment to see that its sandbox is gone. */

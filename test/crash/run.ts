@@ -1,5 +1,6 @@
 /**
  * Real crashes: `npm run crash -- --kills 200 [--seed N] [--provider ID] [--at-once N] [--open-network] [--user] [--json]`.
+ * The record is in the home, or where SUBLET_STORE says.
  * It starts itself again in a PID namespace, where every process that is left is one of its own, and where none outlives
  * it. `--user` gives up root's rights first.
  */
@@ -32,6 +33,7 @@ async function run(): Promise<number> {
     kills: Number(values.kills),
     seed,
     provider: values.provider,
+    store: process.env['SUBLET_STORE'],
     atOnce: Number(values['at-once']),
     network: values['open-network'] ? ['none', 'open'] : ['none'],
   });
