@@ -3,6 +3,7 @@ import { SubletError, toSubletError } from '../core/errors.ts';
 import { dueAt } from '../core/expiry.ts';
 import { violates } from '../core/network.ts';
 import type { SandboxState } from '../core/states.ts';
+import { isLive } from '../core/states.ts';
 import type { SandboxHandle, SandboxProvider } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { settlesWithin, withDeadline } from './deadline.ts';
@@ -19,7 +20,7 @@ export type FillSandbox = (
   signal: AbortSignal | undefined,
 ) => Promise<void>;
 
-const GIVEN_UP_FROM: readonly SandboxState[] = ['creating', 'running'];
+const AT_REST: readonly SandboxState[] = ['paused', 'stopped'];
 
 /**
  * `intent` is the committed row of `plan`. Rejects with CREATE_TIMEOUT after the policy's `timeoutSeconds`, ABORTED or
@@ -125,20 +126,26 @@ async function giveUp(engine: Engine, intent: SandboxRecord, error: SubletError)
   const { store } = engine.ports;
   for (;;) {
     const present = await store.getSandbox(intent.id);
-    if (present === undefined || !GIVEN_UP_FROM.includes(present.state)) return undefined;
-    if (present.state === 'running' && present.ownerId !== engine.ownerId) return present;
+    if (present === undefined || !isLive(present.state) || present.state === 'destroying') return undefined;
+    if (isInUse(engine, present)) return present;
     const now = engine.now();
     const moved = await store.moveSandbox(intent.id, {
       to: 'destroying',
       at: now,
       cause: `not created: ${error.code}`,
       ...engine.signature,
-      from: GIVEN_UP_FROM,
+      from: [present.state],
       version: present.version,
       patch: { dueAt: now + intent.policy.timeoutSeconds * 1000 },
     });
     if (moved !== undefined) return moved;
   }
+}
+
+/** Somebody has picked it up, or put it to rest for its session. What was made for one purpose goes when that has failed. */
+function isInUse(engine: Engine, { state, ownerId, ephemeral }: SandboxRecord): boolean {
+  if (state === 'creating') return false;
+  return ownerId !== engine.ownerId || (!ephemeral && AT_REST.includes(state));
 }
 
 function timeoutError(intent: SandboxRecord, progress: string | undefined): SubletError {

@@ -1,9 +1,11 @@
 /** What processes on one store do to each other when their steps interleave. */
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../core/clock.ts';
+import { SubletError } from '../core/errors.ts';
+import type { SandboxId } from '../core/ids.ts';
 import { NOBODY } from '../core/ids.ts';
 import { ORPHAN_GRACE_MS } from '../core/recovery.ts';
-import type { Store } from '../store/store.ts';
+import type { Move, Store } from '../store/store.ts';
 import { MINUTE, SECOND, Stage } from '../../test/setup/stage.ts';
 import type { StageOptions } from '../../test/setup/stage.ts';
 
@@ -107,6 +109,27 @@ describe('a process that leaves', () => {
     await stage.process();
     await stage.clock.advance(5 * MINUTE);
     expect((await stage.row(sandboxId)).state).toBe('destroyed');
+  });
+});
+
+describe('a process that does not hear that what it made is ready', () => {
+  it('leaves it to those who have used it and put it to rest since', async () => {
+    const stage = new Stage();
+    const guest = await stage.process();
+    const maker = await stage.process(
+      intercepting('moveSandbox', async (perform, [id, { to }]) => {
+        const moved = await perform();
+        if (to !== 'running') return moved;
+        await guest.manager.session(KEY);
+        await guest.manager.sandboxes.stop(id);
+        throw new SubletError('STORE_BUSY', 'The answer was lost.');
+      }),
+    );
+    await expect(maker.manager.session(KEY)).rejects.toMatchObject({ code: 'STORE_BUSY' });
+    await stage.clock.advance(SECOND);
+    const [row] = await stage.store.findSandboxes({});
+    expect(row?.state).toBe('stopped');
+    expect(stage.world.boxes).toHaveLength(1);
   });
 });
 
@@ -260,7 +283,7 @@ function onceBefore<A>(method: keyof Store, work: (argument: A) => Promise<boole
 
 function intercepting(
   method: keyof Store,
-  around: (perform: () => Promise<unknown>, call: readonly unknown[]) => Promise<unknown>,
+  around: (perform: () => Promise<unknown>, call: readonly [SandboxId, Partial<Move>]) => Promise<unknown>,
 ): StageOptions {
   return {
     ports: ({ store }) => ({
@@ -269,7 +292,10 @@ function intercepting(
           const member: unknown = Reflect.get(target, name);
           if (name !== method || typeof member !== 'function') return member;
           return (...call: unknown[]) =>
-            around(async () => Reflect.apply(member, target, call) as Promise<unknown>, call);
+            around(
+              async () => Reflect.apply(member, target, call) as Promise<unknown>,
+              call as unknown as [SandboxId, Partial<Move>],
+            );
         },
       }),
     }),
