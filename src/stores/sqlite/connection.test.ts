@@ -1,13 +1,81 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../core/clock.ts';
 import type { Store } from '../../store/store.ts';
+import { moveTo, sandboxRow, sessionIn } from '../../testing/store-contract/rows.ts';
 import { openSqliteStore } from './index.ts';
 
 const FAILURE = { at: 1, type: 'health.failed', cause: 'no answer' } as const;
+
+describe('transactions that are asked for in one turn', () => {
+  let directory: string;
+  let path: string;
+  let store: Store;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'sublet-together-'));
+    path = join(directory, 'sublet.db');
+    store = await openSqliteStore({ path });
+  });
+
+  afterEach(async () => {
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+
+  it('are committed together', async () => {
+    const before = await commits(path);
+    await Promise.all(Array.from({ length: 8 }, () => store.insertSandbox(sandboxRow())));
+    expect((await commits(path)) - before).toBe(1);
+    expect(await store.findSandboxes({})).toHaveLength(8);
+  });
+
+  it('fail alone', async () => {
+    const row = sandboxRow();
+    const results = await Promise.allSettled([row, row, sandboxRow()].map((each) => store.insertSandbox(each)));
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(results[1]).toMatchObject({ reason: { code: 'STATE_CONFLICT' } });
+    expect(await store.listEvents({})).toHaveLength(2);
+  });
+
+  it('see each other, and are seen by what is asked after them', async () => {
+    const { id } = await store.insertSandbox(sandboxRow());
+    const [once, twice, seen] = await Promise.all([
+      store.moveSandbox(id, moveTo('running', { from: ['creating'] })),
+      store.moveSandbox(id, moveTo('running', { from: ['creating'] })),
+      store.getSandbox(id),
+    ]);
+    expect([once?.state, twice, seen?.state]).toEqual(['running', undefined, 'running']);
+  });
+
+  it('leave no session in memory as it was before them', async () => {
+    const [one, other] = await Promise.all(
+      ['a', 'b'].map((task) => sessionIn(store, `execution:u:${task}`, 'running')),
+    );
+    for (const { session } of [one!, other!]) await store.getSession(session.key);
+    await Promise.all([one!, other!].map(({ sandbox }) => store.patchSandbox(sandbox.id, { providerId: 'new' })));
+    for (const { session } of [one!, other!])
+      expect((await store.getSession(session.key))?.sandbox.providerId).toBe('new');
+  });
+
+  it('are all done, however many', async () => {
+    const many = Array.from({ length: 100 }, () => sandboxRow());
+    await Promise.all(many.map((each) => store.insertSandbox(each)));
+    expect(await store.findSandboxes({})).toHaveLength(100);
+  });
+});
+
+/** How often the log was committed to: each commit ends in a frame that says how large the file is. */
+async function commits(path: string): Promise<number> {
+  const log = await readFile(`${path}-wal`);
+  const [header, frame] = [32, 24 + 4096];
+  let count = 0;
+  for (let at = header; at + frame <= log.length; at += frame) if (log.readUInt32BE(at + 4) > 0) count += 1;
+  return count;
+}
 
 describe('a store that another process has locked', () => {
   let directory: string;

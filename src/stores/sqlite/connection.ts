@@ -12,6 +12,23 @@ const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
 const ROWS = /\b(?:sandboxes|sessions)\b/u;
 
+/** Together they keep the thread for a millisecond or two. */
+const MOST_TOGETHER = 32;
+
+/** The count of row writes before and after those of one transaction. */
+export interface Writes {
+  readonly before: number;
+  readonly after: number;
+}
+
+type Outcome<T> = { readonly result: T; readonly writes: Writes } | { readonly error: Error };
+
+interface Waiting {
+  readonly body: () => unknown;
+  readonly settle: (outcome: Outcome<unknown>) => void;
+  readonly reject: (cause: Error) => void;
+}
+
 export class Connection {
   readonly path: string;
   readonly #database: Database;
@@ -19,6 +36,7 @@ export class Connection {
   readonly #statements = new Map<string, Statement>();
   #rowWrites = 0;
   #waiting: Promise<unknown> | undefined;
+  #together: Waiting[] = [];
   #closed = false;
 
   constructor(path: string, database: Database, clock: Clock) {
@@ -49,6 +67,12 @@ export class Connection {
 
   /** Runs statements that only read, or a single one that writes. */
   async run<T>(body: () => T): Promise<T> {
+    // In the order asked: what was to be written before it is.
+    this.#writeTogether();
+    return this.#run(body);
+  }
+
+  async #run<T>(body: () => T): Promise<T> {
     if (this.#closed) throw storeClosed();
     if (this.#waiting !== undefined) return this.#queue(body);
     try {
@@ -60,16 +84,52 @@ export class Connection {
   }
 
   /**
-   * Runs `body` in one transaction that holds the write lock from the start; what throws leaves nothing behind.
-   * `onCommit` is told at once, with the count of row writes from before.
+   * Runs `body` in a transaction that holds the write lock from the start; what throws leaves nothing behind. Those that are
+   * asked for in one turn are committed together, because a commit costs more than what is in it. `onCommit` is told at once.
    */
-  transaction<T>(body: () => T, onCommit?: (result: T, writesBefore: number) => void): Promise<T> {
-    return this.run(() => {
-      const writesBefore = this.#rowWrites;
-      const result = this.#inTransaction(body);
-      onCommit?.(result, writesBefore);
-      return result;
+  transaction<T>(body: () => T, onCommit?: (result: T, writes: Writes) => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const settle = (outcome: Outcome<T>): void => {
+        if ('error' in outcome) {
+          reject(outcome.error);
+          return;
+        }
+        onCommit?.(outcome.result, outcome.writes);
+        resolve(outcome.result);
+      };
+      this.#together.push({ body, settle: settle as Waiting['settle'], reject });
+      if (this.#together.length === 1) queueMicrotask(() => this.#writeTogether());
+      else if (this.#together.length >= MOST_TOGETHER) this.#writeTogether();
     });
+  }
+
+  #writeTogether(): void {
+    if (this.#together.length === 0) return;
+    const waiting = this.#together;
+    this.#together = [];
+    this.#run(() => {
+      const outcomes = this.#inTransaction(() => waiting.map(({ body }) => this.#one(body, waiting.length > 1)));
+      for (const [index, { settle }] of waiting.entries()) settle(outcomes[index] as Outcome<unknown>);
+    }).catch((cause: unknown) => {
+      for (const { reject } of waiting) reject(cause as Error);
+    });
+  }
+
+  /** One of several: what throws takes nothing of the others with it. */
+  #one<T>(body: () => T, isOneOfSeveral: boolean): Outcome<T> {
+    const before = this.#rowWrites;
+    if (!isOneOfSeveral) return { result: body(), writes: { before, after: this.#rowWrites } };
+    this.statement('savepoint one').run();
+    try {
+      const result = body();
+      this.statement('release one').run();
+      return { result, writes: { before, after: this.#rowWrites } };
+    } catch (cause) {
+      // What ends the whole transaction, as a full disk does, fails all of them.
+      if (!this.#database.isTransaction) throw cause;
+      this.#database.exec('rollback to one; release one');
+      return { error: toStoreError(cause, this.path) };
+    }
   }
 
   /**
@@ -89,6 +149,7 @@ export class Connection {
 
   /** Twice is harmless. */
   close(): void {
+    this.#writeTogether();
     if (this.#closed) return;
     this.#closed = true;
     this.#statements.clear();

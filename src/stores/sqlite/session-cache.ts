@@ -7,7 +7,7 @@
  */
 import type { SessionKey } from '../../core/session-key.ts';
 import type { BoundSession, SandboxRecord } from '../../store/records.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, Writes } from './connection.ts';
 import { selectSession } from './tables/sessions.ts';
 
 const MAX_ROWS = 10_000;
@@ -33,9 +33,9 @@ export class SessionCache {
     return bound;
   }
 
-  /** A transaction that began after `writesBefore` writes is committed, and has changed these sandboxes and no session. */
-  changed(writesBefore: number, sandboxes: readonly (SandboxRecord | undefined)[]): void {
-    if (!this.#accepts(writesBefore)) return;
+  /** A transaction with these writes is committed, and has changed these sandboxes and no session. */
+  changed(writes: Writes, sandboxes: readonly (SandboxRecord | undefined)[]): void {
+    if (!this.#accepts(writes)) return;
     for (const sandbox of sandboxes) {
       const bound = sandbox?.sessionKey === undefined ? undefined : this.#rows.get(sandbox.sessionKey);
       if (sandbox !== undefined && bound?.sandbox.id === sandbox.id) this.#put({ session: bound.session, sandbox });
@@ -43,13 +43,13 @@ export class SessionCache {
   }
 
   /** The same, of one that has bound a key for the first time. */
-  bound(writesBefore: number, bound: BoundSession): void {
-    if (this.#accepts(writesBefore)) this.#put(bound);
+  bound(writes: Writes, bound: BoundSession): void {
+    if (this.#accepts(writes)) this.#put(bound);
   }
 
-  #accepts(writesBefore: number): boolean {
-    if (this.#ownWrites !== writesBefore) return false;
-    this.#ownWrites = this.#connection.rowWrites;
+  #accepts({ before, after }: Writes): boolean {
+    if (this.#ownWrites !== before) return false;
+    this.#ownWrites = after;
     return true;
   }
 

@@ -54,5 +54,5 @@ export function changeSandbox(
     for (const event of events(before, after)) insertEvent(db, event);
     return after;
   };
-  return db.transaction(write, (after, writesBefore) => sessions.changed(writesBefore, [after]));
+  return db.transaction(write, (after, writes) => sessions.changed(writes, [after]));
 }

@@ -42,7 +42,7 @@ export function sqlitePools(
           insert(record);
           return record;
         },
-        (_, writesBefore) => sessions.changed(writesBefore, []),
+        (_, writes) => sessions.changed(writes, []),
       ),
     take: (wish) => takers.take(wish),
     giveBack: (id: SandboxId, token, cause, at) =>

@@ -114,7 +114,7 @@ export class SqliteStore implements Store {
       this.#insert(record);
       return record;
     };
-    return this.#connection.transaction(insert, (_, writesBefore) => this.#sessions.changed(writesBefore, []));
+    return this.#connection.transaction(insert, (_, writes) => this.#sessions.changed(writes, []));
   }
 
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
@@ -163,7 +163,7 @@ export class SqliteStore implements Store {
       return after;
     };
     const touchAll = (): readonly (SandboxRecord | undefined)[] => activities.map(touchOne);
-    await db.transaction(touchAll, (touched, writesBefore) => this.#sessions.changed(writesBefore, touched));
+    await db.transaction(touchAll, (touched, writes) => this.#sessions.changed(writes, touched));
   }
 
   pruneSandboxes(before: number): Promise<number> {
@@ -201,7 +201,7 @@ export class SqliteStore implements Store {
       insertEvent(db, boundEvent(bound));
       return { won: true, bound };
     };
-    return db.transaction(claim, ({ bound }, writesBefore) => this.#sessions.bound(writesBefore, bound));
+    return db.transaction(claim, ({ bound }, writes) => this.#sessions.bound(writes, bound));
   }
 
   replaceSandbox(key: SessionKey, expected: SandboxId, sandbox: NewSandbox): Promise<Replaced> {
