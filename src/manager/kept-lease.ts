@@ -11,6 +11,8 @@ import { assertMayUse, heldError, lostError } from './lease-check.ts';
 export const DEFAULT_TTL_MS = 30_000;
 const SHORTEST_TTL_MS = 1_000;
 const RENEWALS_A_TERM = 3;
+/** The first is 1. */
+const NO_TOKEN = 0;
 
 /** LEASE_HELD when somebody has it; STATE_CONFLICT when it is not a sandbox that can be used. */
 export async function takeLease(engine: Engine, record: SandboxRecord, terms: LeaseTerms): Promise<KeptLease> {
@@ -19,7 +21,9 @@ export async function takeLease(engine: Engine, record: SandboxRecord, terms: Le
   const { store } = engine.ports;
   const present = (await store.getSandbox(record.id)) ?? record;
   await assertMayUse(engine, present);
-  const wish = { holder, ownerId: engine.ownerId, ttlMs, at: engine.now(), over: present.lease?.token };
+  // One that was taken since is another's, whatever its instant says on our clock.
+  const over = present.lease?.token ?? NO_TOKEN;
+  const wish = { holder, ownerId: engine.ownerId, ttlMs, at: engine.now(), over };
   // Before the store is asked, so that we never believe in it for longer than the store does.
   const askedAt = engine.ports.clock.elapsed();
   const leased = await store.leases.acquire(record.id, wish);

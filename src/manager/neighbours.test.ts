@@ -133,6 +133,42 @@ describe('a process that does not hear that what it made is ready', () => {
   });
 });
 
+describe('what somebody takes for himself meanwhile', () => {
+  it('is not leased over by a process whose clock is ahead', async () => {
+    const stage = new Stage();
+    const slow = await stage.process({
+      ports: ({ clock }) => ({ clock: { ...bound(clock), now: () => clock.now() - 60 * MINUTE } }),
+    });
+    const { sandboxId } = await slow.manager.session(KEY);
+    let isTaken = false;
+    const ahead = await stage.process(
+      intercepting('getSandbox', async (perform) => {
+        const row = await perform();
+        if (!isTaken) {
+          isTaken = true;
+          await slow.manager.lease({ sandboxId });
+        }
+        return row;
+      }),
+    );
+    await expect(ahead.manager.lease({ sandboxId })).rejects.toMatchObject({ code: 'LEASE_HELD' });
+  });
+
+  it('is not used by who waited to be let in', async () => {
+    const stage = new Stage();
+    const [waiting, other] = [await stage.process(), await stage.process()];
+    const session = await waiting.manager.session(KEY);
+    await waiting.manager.sandboxes.stop(session.sandboxId);
+    await other.manager.session(KEY);
+    stage.world.plan('attach', { type: 'slow', ms: 20 * SECOND });
+    const used = expect(session.commands.run('echo no')).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    await stage.clock.advance(SECOND);
+    await other.manager.lease({ sandboxId: session.sandboxId });
+    await stage.clock.advance(20 * SECOND);
+    await used;
+  });
+});
+
 describe('what a process that left has running', () => {
   it('stays so when that is what it wanted', async () => {
     const stage = new Stage();

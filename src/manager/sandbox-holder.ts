@@ -38,16 +38,20 @@ export class SandboxHolder {
       !this.live.isResting &&
       !this.live.isGone &&
       !violates(this.live.network, record.network);
-    return isReady ? this.live : this.#revive(record);
+    return isReady ? this.live : this.#revive(record, lease);
   }
 
-  async #revive(record: SandboxRecord | undefined): Promise<LiveSandbox> {
+  async #revive(record: SandboxRecord | undefined, lease: KeptLease | undefined): Promise<LiveSandbox> {
     this.#engine.assertOpen();
     if (record !== undefined && RESTING.includes(record.state)) {
       const { env } = this.live;
       const readiness = await readySandbox(this.#engine, record, { env: async () => env, cause: 'used again' });
       if (readiness.status === 'ready') {
         this.live = readiness.live;
+        // It may have taken long, and somebody else may have it to himself by now.
+        const present = await this.#engine.ports.store.getSandbox(record.id);
+        if (present !== undefined) await assertMayUse(this.#engine, present, lease?.token);
+        lease?.assertKept();
         return readiness.live;
       }
     }

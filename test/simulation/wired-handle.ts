@@ -66,7 +66,10 @@ function wireCommands(commands: Commands, call: CallBox, begins: Begin): Command
       const start = begins(command);
       const running = await call(`start "${String(command)}"`, options?.signal, async (signal) => {
         const end = start();
-        const started = await commands.start(command, { ...options, signal });
+        const started = await commands.start(command, { ...options, signal }).catch((cause: unknown) => {
+          end();
+          throw cause;
+        });
         started.wait().then(end, end);
         return started;
       });
