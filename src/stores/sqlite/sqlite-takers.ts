@@ -46,7 +46,7 @@ export class Takers {
             this.#db,
             takers.map(({ wish }) => wish),
           ),
-        (_, writesBefore) => this.#sessions.changed(writesBefore, []),
+        (_, writes) => this.#sessions.changed(writes, []),
       );
       for (const [index, { resolve }] of takers.entries()) resolve(taken[index]);
     } catch (cause) {
