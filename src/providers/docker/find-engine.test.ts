@@ -1,11 +1,14 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ordinaryUser, requirement } from '../../../test/setup/requirements.ts';
 import { systemClock } from '../../core/system-clock.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { agreedVersion, EngineClient } from './engine-client.ts';
@@ -13,6 +16,7 @@ import { engineCandidates } from './engine-candidates.ts';
 import { describeEndpoint, parseEndpoint } from './engine-endpoint.ts';
 import { findEngine } from './find-engine.ts';
 
+const hasOrdinaryUser = await requirement('user');
 let home = '';
 const servers: { close(): unknown }[] = [];
 beforeEach(async () => (home = await mkdtemp(join(tmpdir(), 'dk-'))));
@@ -93,6 +97,27 @@ describe('the engine', () => {
       code: 'PROVIDER_UNAVAILABLE',
       message: expect.stringContaining(`the profile, unix://${home}/none.sock: there is no such socket`) as string,
       hint: expect.stringContaining('DOCKER_HOST') as string,
+    });
+  });
+
+  it.runIf(hasOrdinaryUser)('may not be spoken to: the error says so, and how to be allowed', async () => {
+    const { prefix } = ordinaryUser();
+    const path = join(home, 'root.sock');
+    await listen(path);
+    await chmod(home, 0o755);
+    // Whoever runs this owns the socket; nobody may open it unless they are root, whom nothing keeps out.
+    await chmod(path, 0o000);
+    const source = `
+      import { findEngine } from ${JSON.stringify(join(import.meta.dirname, 'find-engine.ts'))};
+      import { systemClock } from ${JSON.stringify(join(import.meta.dirname, '../../core/system-clock.ts'))};
+      const error = await findEngine('unix://${path}', systemClock).catch((cause) => cause);
+      console.log(JSON.stringify({ code: error.code, message: error.message, hint: error.hint }));`;
+    const [program, ...words] = [...prefix, process.execPath, '--import', 'tsx', '--input-type=module', '-e', source];
+    const { stdout } = await promisify(execFile)(program, words, { cwd: join(import.meta.dirname, '../../..') });
+    expect(JSON.parse(stdout)).toMatchObject({
+      code: 'PERMISSION_DENIED',
+      message: expect.stringContaining(`unix://${path}: this user may not open it`) as string,
+      hint: expect.stringContaining('docker group') as string,
     });
   });
 
