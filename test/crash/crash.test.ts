@@ -21,6 +21,12 @@ describe.runIf(await requirement('namespace'))('processes that are killed while 
   );
 });
 
+describe.runIf(await requirement('namespace'))('processes that are killed while they use Daytona over loopback', () => {
+  it('leave nothing at the service and touch nothing of others', { timeout: TIMEOUT_MS }, () =>
+    expectNoFault(['--kills', '10', '--provider', 'daytona', '--at-once', '3']),
+  );
+});
+
 describe.runIf(await requirement('dockerd'))('processes that are killed over a Docker engine', () => {
   it('leave no container, volume or network behind and harm no neighbour', { timeout: TIMEOUT_MS }, () =>
     expectNoFault(['--kills', '10', '--provider', 'docker', '--at-once', '3']),

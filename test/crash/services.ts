@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ProviderContext } from 'sublet/provider';
 import { startPrivateEngine } from '../setup/private-engine.ts';
+import { startDaytonaService } from '../../src/providers/daytona/daytona-service.fixture.ts';
 import { startE2bService } from '../../src/server/e2b/e2b-service.fixture.ts';
 
 export interface CrashService {
@@ -18,6 +19,7 @@ export interface CrashService {
 
 /** By the provider that speaks to it. Makes the profile of that name in the home. */
 export const SERVICES: Readonly<Record<string, (home: string) => Promise<CrashService>>> = {
+  daytona: startDaytona,
   docker: startDocker,
   e2b: startE2b,
 };
@@ -41,6 +43,29 @@ async function startDocker(home: string): Promise<CrashService> {
       ];
     },
     close: async () => engine[Symbol.asyncDispose](),
+  };
+}
+
+async function startDaytona(home: string): Promise<CrashService> {
+  const { url, apiKey, server, close } = await startDaytonaService();
+  const options = { apiUrl: url, target: 'eu', cwd: '/workspace' };
+  await writeProfile(home, 'daytona', { provider: 'daytona', daytona: options });
+  const foreign = await server.sandboxes.create({ name: 'foreign', labels: { somebody: 'else' } });
+  await foreign.handle.files.write('marker', 'mine');
+  return {
+    access: { options, secret: (name) => (name === 'DAYTONA_API_KEY' ? apiKey : undefined) },
+    env: { DAYTONA_API_KEY: apiKey },
+    // Its SDK alone takes longer to load than others live.
+    longestLifeMs: 5_000,
+    async faults() {
+      const left = server.sandboxes.all().filter(({ id }) => id !== foreign.id);
+      const marker = await foreign.handle.files.readText('marker').catch((cause: unknown) => String(cause));
+      return [
+        ...left.map(({ name, state }) => `the service has ${name}, ${state}`),
+        ...(marker === 'mine' ? [] : [`somebody else's sandbox was touched: ${marker}`]),
+      ];
+    },
+    close,
   };
 }
 

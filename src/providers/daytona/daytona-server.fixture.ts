@@ -59,6 +59,8 @@ export class DaytonaServer {
   }
 
   async open(): Promise<void> {
+    // As services do: what is asked over a connection that just closed is not asked again.
+    this.#server.keepAliveTimeout = 120_000;
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
     this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }

@@ -1,0 +1,251 @@
+/** Runloop on loopback, with real sandboxes behind it. It refuses what the service refuses. */
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { CommandResult } from '../../core/commands.ts';
+import { SubletError } from '../../core/errors.ts';
+import type { SandboxProvider } from '../../provider/provider.ts';
+import { type BackingSandbox, BackingSandboxes } from '../../testing/loopback/backing-sandboxes.ts';
+import { FaultSwitchboard } from '../../testing/loopback/fault-switchboard.ts';
+
+interface CreateBody {
+  readonly name?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly blueprint_name?: string;
+  readonly launch_parameters?: { readonly network_policy_id?: string; readonly [field: string]: unknown };
+}
+
+interface Execution {
+  readonly devbox: string;
+  readonly running: Promise<CommandResult>;
+  result?: CommandResult | undefined;
+  stdout: string;
+}
+
+/** So long a command is waited for before the answer says that it runs, and so long each wait after that. */
+const OPTIMISTIC_MS = 200;
+const HOLD_MS = 2_000;
+const DEFAULT_LINES = 100;
+/** The only policy that this account has: nothing is allowed. */
+export const NO_NETWORK = 'npol_nothing';
+
+/** An answer other than 200. */
+class Refusal extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export class RunloopServer {
+  readonly faults: FaultSwitchboard = new FaultSwitchboard();
+  readonly sandboxes: BackingSandboxes;
+  url = '';
+  /** How many programs run now. */
+  executing = 0;
+  readonly #apiKey: string;
+  readonly #server: Server;
+  /** Devboxes that were shut down stay in the list. */
+  readonly #over: Record<string, unknown>[] = [];
+  readonly #executions = new Map<string, Execution>();
+
+  constructor(provider: SandboxProvider, apiKey: string) {
+    this.#apiKey = apiKey;
+    this.sandboxes = new BackingSandboxes(provider);
+    this.#server = createServer(this.faults.wrap((request, response) => void this.#serve(request, response)));
+  }
+
+  async open(): Promise<void> {
+    // As services do: what is asked over a connection that just closed is not asked again.
+    this.#server.keepAliveTimeout = 120_000;
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    // By name: a number cannot have the names of tunnels before it.
+    this.url = `http://localhost:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.faults.clear();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    await this.sandboxes.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', this.url);
+    try {
+      const body = await readBody(request);
+      if (request.headers.authorization !== `Bearer ${this.#apiKey}`) throw new Refusal(401, 'Invalid API key.');
+      const answer = await this.#route(`${request.method} ${url.pathname}`, url.searchParams, body);
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(answer ?? {}));
+    } catch (error) {
+      const status = error instanceof Refusal ? error.status : 500;
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ message: (error as Error).message }));
+    }
+  }
+
+  async #route(route: string, query: URLSearchParams, body: unknown): Promise<unknown> {
+    if (route === 'POST /v1/devboxes') return this.#create(body as CreateBody);
+    if (route === 'GET /v1/devboxes') return this.#list(query);
+    const [, method, id = '', action = ''] = /^(\w+) \/v1\/devboxes\/([^/]+)\/?(.*)$/.exec(route) ?? [];
+    if (method === 'GET' && action === '')
+      return this.#over.find((each) => each['id'] === id) ?? this.#view(this.#find(id));
+    const execution = /^executions\/([^/]+)\/wait_for_status$/.exec(action)?.[1];
+    if (execution !== undefined) return this.#wait(execution);
+    if (action === 'shutdown' && this.#over.some((each) => each['id'] === id)) return {};
+    const devbox = this.#find(id);
+    switch (action) {
+      case 'shutdown':
+        return this.#shutdown(devbox);
+      case 'suspend':
+        this.#running(devbox);
+        await this.sandboxes.stop(id);
+        return this.#view(this.#find(id));
+      case 'resume':
+        if (devbox.state !== 'stopped') throw new Refusal(400, 'Devbox is not suspended');
+        await this.sandboxes.start(id);
+        return this.#view(this.#find(id));
+      case 'keep_alive':
+        this.#running(devbox);
+        return {};
+      case 'enable_tunnel':
+        return { tunnel_key: `key${id.slice(4, 10)}`, auth_mode: 'open', http_keep_alive: true, wake_on_http: false };
+      case 'upload_file':
+        return this.#upload(this.#running(devbox), body as FormData);
+      case 'execute':
+        return this.#execute(this.#running(devbox), body as { readonly command: string }, query);
+      default:
+        throw new Refusal(404, `No such endpoint: ${route}`);
+    }
+  }
+
+  async #create(body: CreateBody): Promise<unknown> {
+    if (body.blueprint_name === 'missing') throw new Refusal(400, 'Blueprint missing not found');
+    const policy = body.launch_parameters?.network_policy_id;
+    if (policy !== undefined && policy !== NO_NETWORK) throw new Refusal(400, `Network policy ${policy} not found`);
+    const devbox = await this.sandboxes.create({
+      id: `dbx_${randomBytes(8).toString('hex')}`,
+      name: body.name,
+      labels: body.metadata,
+      network: policy === undefined ? 'open' : 'none',
+      facts: { launch_parameters: body.launch_parameters ?? {} },
+    });
+    // It is ready sooner than it says.
+    return { ...this.#view(devbox), status: 'provisioning' };
+  }
+
+  /** Newest first, those that are over among them. */
+  #list(query: URLSearchParams): unknown {
+    const all = [...this.#over, ...this.sandboxes.all().map((devbox) => this.#view(devbox))].toReversed();
+    const start = all.findIndex((each) => each['id'] === query.get('starting_after')) + 1;
+    const limit = Math.min(Number(query.get('limit') ?? 20), this.sandboxes.pageSize);
+    const devboxes = all.slice(start, start + limit);
+    return { devboxes, has_more: start + devboxes.length < all.length, total_count: all.length };
+  }
+
+  async #shutdown(devbox: BackingSandbox): Promise<unknown> {
+    const view = { ...this.#view(devbox), status: 'shutdown', shutdown_reason: 'api_shutdown' };
+    await this.sandboxes.remove(devbox.id);
+    if (this.sandboxes.get(devbox.id) === undefined) this.#over.push(view);
+    return view;
+  }
+
+  async #execute(
+    devbox: BackingSandbox,
+    { command }: { readonly command: string },
+    query: URLSearchParams,
+  ): Promise<unknown> {
+    const id = `exec_${randomBytes(8).toString('hex')}`;
+    const lines = Number(query.get('last_n') ?? DEFAULT_LINES);
+    const chunks: Uint8Array[] = [];
+    const running = devbox.handle.commands.run(['sh', '-c', command], {
+      maxOutputBytes: 0,
+      onStdout: (chunk) => void chunks.push(Uint8Array.from(chunk)),
+    });
+    const execution: Execution = { devbox: devbox.id, running, stdout: '' };
+    this.#executions.set(id, execution);
+    this.executing++;
+    void running.catch(() => undefined).then(() => this.executing--);
+    running.then(
+      (result) => {
+        execution.result = result;
+        execution.stdout = Buffer.concat(chunks)
+          .toString()
+          .split('\n')
+          .slice(-lines - 1)
+          .join('\n');
+      },
+      () => undefined,
+    );
+    return this.#answer(id, OPTIMISTIC_MS);
+  }
+
+  async #upload({ handle }: BackingSandbox, form: FormData): Promise<unknown> {
+    const [path, file] = [form.get('path'), form.get('file')];
+    if (typeof path !== 'string' || !(file instanceof Blob)) throw new Refusal(400, 'path and file are required');
+    const home = (await handle.commands.run('printf %s "$HOME"')).stdout;
+    await handle.files.write(`${home}/${path}`, new Uint8Array(await file.arrayBuffer()));
+    return {};
+  }
+
+  async #wait(id: string): Promise<unknown> {
+    const answer = await this.#answer(id, HOLD_MS);
+    if (answer.status !== 'completed') throw new Refusal(408, 'Timed out waiting for the status');
+    this.#executions.delete(id);
+    return answer;
+  }
+
+  async #answer(id: string, ms: number): Promise<{ readonly status: string }> {
+    const execution = this.#executions.get(id);
+    if (execution === undefined) throw new Refusal(404, `Execution ${id} not found`);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+    await Promise.race([execution.running, late])
+      .catch((error: unknown) => {
+        if (SubletError.is(error, 'SANDBOX_LOST')) throw new Refusal(404, `Devbox ${execution.devbox} not found`);
+        throw error;
+      })
+      .finally(() => clearTimeout(timer));
+    const { result, stdout, devbox } = execution;
+    const known = { devbox_id: devbox, execution_id: id };
+    if (result === undefined) return { ...known, status: 'running' };
+    return { ...known, status: 'completed', ...{ exit_status: result.exitCode ?? 137, stdout, stderr: '' } };
+  }
+
+  #find(id: string): BackingSandbox {
+    const devbox = this.sandboxes.get(id);
+    if (devbox === undefined) throw new Refusal(404, `Devbox ${id} not found`);
+    return devbox;
+  }
+
+  #running(devbox: BackingSandbox): BackingSandbox {
+    if (devbox.state !== 'running') throw new Refusal(400, `Devbox ${devbox.id} is not running`);
+    return devbox;
+  }
+
+  #view({ id, name, labels, createdAt, state, facts }: BackingSandbox): Record<string, unknown> {
+    const status = { running: 'running', paused: 'suspended', stopped: 'suspended', deleting: 'suspending' }[state];
+    return {
+      id,
+      name,
+      metadata: labels,
+      create_time_ms: createdAt,
+      end_time_ms: null,
+      capabilities: [],
+      state_transitions: [],
+      status,
+      ...facts,
+    };
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of request) chunks.push(chunk as Uint8Array);
+  const bytes = Buffer.concat(chunks);
+  const type = request.headers['content-type'] ?? '';
+  if (type.startsWith('multipart/')) return new Response(bytes, { headers: { 'content-type': type } }).formData();
+  return bytes.length === 0 ? {} : JSON.parse(bytes.toString());
+}
