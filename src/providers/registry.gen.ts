@@ -7,4 +7,5 @@ export const PROVIDERS: Readonly<Record<string, () => Promise<{ readonly provide
   'e2b': () => import('./e2b/index.ts'),
   local: () => import('./local/index.ts'),
   namespace: () => import('./namespace/index.ts'),
+  runloop: () => import('./runloop/index.ts'),
 };
