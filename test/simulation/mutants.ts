@@ -170,20 +170,10 @@ export const MUTANTS: readonly Mutant[] = [
     'const verdicts: ReapVerdict[] = [];\n  let acts = 0;',
     'const verdicts: ReapVerdict[] = [];\n  if (!dryRun) await engine.ports.store.removeOwner(owner.id);\n  let acts = 0;',
   ]),
-  mutant('what one had leased takes it from its maker', '3', [
-    'src/manager/ready-sandbox.ts',
-    'if (record.ownerId === engine.ownerId || record.ephemeral) return record;',
-    'if (record.ownerId === engine.ownerId) return record;',
-  ]),
   mutant('who had it before its owner died is passed over', '3', [
     'src/manager/heirs.ts',
     'if (heir !== undefined) return heir;',
     'if (heir !== undefined && heirs.length < 0) return heir;',
-  ]),
-  mutant('what belongs to who is gone is taken for kept on purpose', '2', [
-    'src/core/recovery.ts',
-    "if (facts.owner === 'nobody') return keep(",
-    "if (facts.owner === 'nobody' || facts.owner === 'none') return keep(",
   ]),
   mutant('all who wait for a key create', '1', [
     'src/manager/acquire-session.ts',
