@@ -38,25 +38,10 @@ const POOL_MUTANTS: readonly Mutant[] = [
     "if (terms?.reuse !== 'reset') return gone(USED_ONCE);",
     "if (terms?.reuse !== 'reset') { kept.end(); await engine.ports.store.pools.giveBack(id, kept.token, 'as it is', engine.now()); return; }",
   ]),
-  mutant('what a dead holder left is adopted', '14', [
-    'src/core/recovery.ts',
-    'if (!isClean) return { action: ',
-    "if (!isClean && facts.state === 'stopped') return { action: ",
-  ]),
-  mutant('a lease of a pool’s sandbox that ran out is taken by the next', '14', [
-    'src/store/changes.ts',
-    'if (sandbox.lease !== undefined && sandbox.pool !== undefined) return undefined;',
-    '',
-  ]),
   mutant('what a dead process left in a pool is nobody’s', '2', [
     'src/core/recovery.ts',
     "return { action: 'destroy', reason: `${who}, and no process keeps its pool` };",
     'return keep(`${who}, and no process keeps its pool`);',
-  ]),
-  mutant('who leaves a pool leaves what waits in it', '2', [
-    'src/manager/pools/leave-pools.ts',
-    'if (await settle(engine, present).catch(() => true)) return;',
-    'return;',
   ]),
   mutant('a leader that dies leads for ever', '14', [
     'src/store/ledger-changes.ts',
@@ -67,11 +52,6 @@ const POOL_MUTANTS: readonly Mutant[] = [
     'src/core/pool-policy.ts',
     'if (waiting > 0) return [];',
     'if (waiting >= 0) return [];',
-  ]),
-  mutant('one who waits is never asked for', '14', [
-    'src/manager/pools/pool-queue.ts',
-    'cancel = clock.schedule(this.#engine.config.poolPollMs, over);',
-    '',
   ]),
 ].map((each) => ({ ...each, pools: true }));
 
