@@ -4,7 +4,7 @@ import type { ContainerFacts, MadeOf } from './container-label.ts';
 import type { ContainerMaker } from './container-maker.ts';
 import type { DockerApi } from './docker-api.ts';
 import { isGone } from './docker-errors.ts';
-import type { ContainerDetails, PathChange } from './docker-types.ts';
+import type { ContainerProcesses, ContainerDetails, PathChange } from './docker-types.ts';
 import { networkOf } from './network-level.ts';
 
 export interface ResetOutcome {
@@ -58,7 +58,6 @@ async function differencesOf(
     api.inspect(before.Id, signal).then(() => false, isGone),
   ]);
   const volumes = new Set((before.Mounts ?? []).map((mount) => mount.Name));
-  const command = processes.Titles.findIndex((title) => title === 'CMD' || title === 'COMMAND');
   const [first] = body.Entrypoint ?? [];
   return [
     ...(isOldGone && after.Id !== before.Id ? [] : ['the old container is still there']),
@@ -68,11 +67,20 @@ async function differencesOf(
       .filter(({ Type, Name }) => Type === 'volume' && volumes.has(Name))
       .map(({ Destination }) => `the volume of before at ${Destination}`),
     ...changes.filter((change) => !isEnginesOwn(change, body)).map(({ Path }) => `a file that was not there: ${Path}`),
-    ...(processes.Processes ?? [])
-      .map((fields) => fields[command] ?? '')
+    ...commandLines(processes)
       .filter((line) => !line.startsWith(`${first} `) && line !== first)
       .map((line) => `a process that was not there: ${line}`),
   ];
+}
+
+/** Podman may leave the columns of a line together; the command is the last of them. */
+function commandLines({ Titles, Processes }: ContainerProcesses): readonly string[] {
+  const command = Titles.findIndex((title) => title === 'CMD' || title === 'COMMAND');
+  const before = (Titles[0] ?? '').trim().split(/\s+/).length - 1;
+  const rest = new RegExp(`^\\s*(?:\\S+\\s+){${before}}`);
+  return (Processes ?? []).map((fields) =>
+    command === -1 ? (fields[0] ?? '').replace(rest, '') : (fields[command] ?? ''),
+  );
 }
 
 /** The engine makes the working directory and the places of mounts, and touches the directories above them. */
