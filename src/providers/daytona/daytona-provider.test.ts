@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../core/system-clock.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
 import type { SandboxProvider } from '../../provider/provider.ts';
@@ -15,6 +15,8 @@ import { provider as module } from './index.ts';
 
 const KEY = 'dtn_test_key';
 const hasNamespaces = await requirement('namespace');
+// A case of many small files is some hundred calls, each of several processes.
+vi.setConfig({ testTimeout: 240_000 });
 
 const TRANSPORTS = [
   { transport: 'sdk', isOld: false, vm: true },

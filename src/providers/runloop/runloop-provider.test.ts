@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { requirement } from '../../../test/setup/requirements.ts';
 import { systemClock } from '../../core/system-clock.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
@@ -15,6 +15,8 @@ import { NO_NETWORK, RunloopServer } from './runloop-server.fixture.ts';
 
 const KEY = 'ak_test_key';
 const hasNamespaces = await requirement('namespace');
+// A case of many small files is some hundred calls, each of several processes.
+vi.setConfig({ testTimeout: 240_000 });
 
 describe.runIf(hasNamespaces)('the runloop provider', () => {
   let stateDir = '';
