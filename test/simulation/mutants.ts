@@ -157,8 +157,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant('all who wait for a key create', '1', [
     'src/manager/acquire-session.ts',
-    'return claimed.won ? claimed.bound.sandbox : undefined;',
-    'return claimed.bound.sandbox;',
+    'return claimed.won ? bound.sandbox : undefined;',
+    'return bound.sandbox;',
   ]),
   mutant('those who wait take over at once', '3', [
     'src/manager/acquire-session.ts',
