@@ -7,6 +7,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,6 +18,7 @@ import { openProvider, signal, specFor } from './providers.ts';
 const run = promisify(execFile);
 const host = dockerHost() ?? '';
 const MEDIA = 'application/vnd.docker';
+const PIECE_BYTES = 1_000_000;
 
 // Something that does not shrink, so that there is progress to tell.
 const LAYER = `
@@ -99,8 +102,18 @@ function serve(layer: Buffer): Server {
     }
     const type = isManifest ? `${MEDIA}.distribution.manifest.v2+json` : 'application/octet-stream';
     const headers = { 'content-type': type, 'content-length': found.length, 'docker-content-digest': digest(found) };
-    response.writeHead(200, headers).end(request.method === 'HEAD' ? undefined : found);
+    response.writeHead(200, headers);
+    if (request.method === 'HEAD') response.end();
+    else Readable.from(paced(found)).pipe(response);
   });
+}
+
+/** An engine says how far it is no more than ten times a second: what comes at once has no progress. */
+async function* paced(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    if (at > 0) await setTimeout(150);
+    yield bytes.subarray(at, at + PIECE_BYTES);
+  }
 }
 
 function digest(bytes: Buffer): string {
