@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const POLL_MS = 50;
-const GIVE_UP_MS = 20_000;
+const GIVE_UP_MS = 45_000;
 
 export class Tmux {
   readonly #socket = `sublet-${randomUUID()}`;
