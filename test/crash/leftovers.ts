@@ -146,11 +146,11 @@ async function groupRoots(): Promise<readonly string[]> {
 /** What is kept on purpose: prepared roots, and pipes in stock. */
 async function leftFiles(home: string): Promise<readonly string[]> {
   const state = path.join(home, 'providers/namespace');
-  const [sandboxes = [], roots = [], images = [], top = []] = await Promise.all(
-    ['sandboxes', 'roots', 'images', '.'].map((name) => readdir(path.join(state, name)).catch(() => [])),
+  const [sandboxes = [], roots = [], images = [], spares = [], top = []] = await Promise.all(
+    ['sandboxes', 'roots', 'images', 'spares', '.'].map((name) => readdir(path.join(state, name)).catch(() => [])),
   );
-  const drafts = [...roots, ...images].filter((name) => name.endsWith('.new'));
-  const strange = top.filter((name) => !['sandboxes', 'roots', 'images', 'pipes', 'volumes'].includes(name));
+  const drafts = [...roots, ...images, ...spares].filter((name) => name.endsWith('.new'));
+  const strange = top.filter((name) => !['sandboxes', 'roots', 'images', 'pipes', 'spares', 'volumes'].includes(name));
   const others = (await readdir(home)).filter(
     (name) => !/^(providers|sandboxes|sublet\.db(-wal|-shm)?|host-id)$/.test(name),
   );
