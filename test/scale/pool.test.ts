@@ -35,7 +35,8 @@ describe.runIf(await requirement('namespace')).each(['never', 'reset'])(
 
     afterEach(async () => {
       for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
-      await rm(home, { recursive: true, force: true });
+      // The watchdog of the one that was killed may still be leaving.
+      await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     });
 
     it(
