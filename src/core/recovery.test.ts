@@ -51,6 +51,14 @@ describe('judgeByOwner', () => {
     expect(judgeByOwner({ ...SESSION, owner: 'none', ephemeral: true }).action).toBe('destroy');
   });
 
+  it('puts to rest what its session gave up for another, whoever has a handle on it still', () => {
+    const replaced = { ...SESSION, isReplaced: true };
+    expect(judgeByOwner({ ...replaced, user: 'this process' }).action).toBe('pause');
+    expect(judgeByOwner({ ...replaced, user: 'a process that had it before', canPause: false }).action).toBe('stop');
+    expect(judgeByOwner({ ...replaced, user: 'the holder of its lease' }).action).toBe('adopt');
+    expect(judgeByOwner({ ...SESSION, user: 'this process' }).action).toBe('adopt');
+  });
+
   it('says why in words', () => {
     expect(judgeByOwner({ ...SESSION, state: 'creating' }).reason).toBe('half-made when its owner died');
     expect(judgeByOwner({ ...SESSION, ephemeral: true }).reason).toBe('ephemeral, and its owner died');

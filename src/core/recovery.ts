@@ -63,8 +63,9 @@ export function judgeByOwner(facts: AbandonedFacts): Verdict {
 function judgeSession(facts: AbandonedFacts, who: string): Verdict {
   if (facts.state !== 'running') return keep(`${who}; the next use of its session adopts it`);
   if (facts.owner === 'nobody') return keep('left running on purpose; the next use of its session adopts it');
+  // Whoever still has a handle on what its session gave up for another is told so by its next use.
+  if (facts.isReplaced === true && facts.user !== 'the holder of its lease') return judgeReplaced(facts, who);
   if (facts.user !== undefined) return { action: 'adopt', reason: `${who}, and ${facts.user} uses it` };
-  if (facts.isReplaced === true) return judgeReplaced(facts, who);
   const { onExit } = facts.policy;
   if (onExit === 'keep') return keep(`${who}, and onExit is keep`);
   if (onExit === 'destroy') return { action: 'destroy', reason: `${who}, and onExit is destroy` };

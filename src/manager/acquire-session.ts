@@ -6,6 +6,7 @@ import { SubletError } from '../core/errors.ts';
 import type { SandboxId } from '../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
 import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
+import { isGivenUp } from './create-sandbox.ts';
 import { beginDestroying, destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { asTightAsFamily, followFamily } from './session-family.ts';
@@ -94,8 +95,8 @@ async function claim(engine: Engine, { key, kind, options, signal }: SessionRequ
 /** A key that never had a sandbox is forgotten; one that did keeps its ratchet, see `replace`, and one that may have one keeps that. */
 async function forgetIfUnmade(engine: Engine, key: SessionKey, id: SandboxId): Promise<void> {
   const { store } = engine.ports;
-  const state = (await store.getSandbox(id))?.state;
-  if (state === 'destroying' || state === 'destroyed')
+  const unmade = await store.getSandbox(id);
+  if (unmade !== undefined && isGivenUp(unmade))
     await store.removeSession(key, id, 'its first sandbox could not be made', engine.now());
 }
 

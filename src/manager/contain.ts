@@ -5,22 +5,47 @@ import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 
+const CAUSE = 'its network could not be cut';
+
+export type Contained =
+  | 'paused'
+  | 'stopped'
+  | 'destroyed'
+  /** Nothing of that could be done, and every sweep of this process tries it again. */
+  | 'running on';
+
 /** Takes the sandbox off the network by putting it to rest, in the mildest way its provider has. Returns what was done. */
-export async function contain(engine: Engine, record: SandboxRecord): Promise<'paused' | 'stopped' | 'destroyed'> {
-  const cause = 'its network could not be cut';
+export async function contain(engine: Engine, record: SandboxRecord): Promise<Contained> {
+  engine.uncontained.set(record.id, record);
+  // A store that cannot be read just now is no reason to leave it open.
+  const present = (await engine.ports.store.getSandbox(record.id).catch(() => undefined)) ?? record;
+  const done = asItIs(present) ?? (await putToRest(engine, present));
+  if (done === undefined) return 'running on';
+  engine.uncontained.delete(record.id);
+  return done;
+}
+
+/** What could not be contained when it was asked for. If this process dies, what it left is seen to by others. */
+export async function containAgain(engine: Engine): Promise<void> {
+  for (const record of engine.uncontained.values()) await contain(engine, record);
+}
+
+function asItIs({ state }: SandboxRecord): Contained | undefined {
+  return state === 'paused' || state === 'stopped' || state === 'destroyed' ? state : undefined;
+}
+
+async function putToRest(engine: Engine, record: SandboxRecord): Promise<Contained | undefined> {
   const attempts = [
     { done: 'paused', act: pauseSandbox },
     { done: 'stopped', act: stopSandbox },
+    { done: 'destroyed', act: destroySandbox },
   ] as const;
-  const present = (await engine.ports.store.getSandbox(record.id)) ?? record;
-  if (present.state === 'paused' || present.state === 'stopped') return present.state;
   for (const { done, act } of attempts) {
     try {
-      if ((await act(engine, present, cause)) !== undefined) return done;
+      if ((await act(engine, record, CAUSE)) !== undefined) return done;
     } catch (error) {
       engine.ports.log.debug({ sandboxId: record.id, error: describe(error) }, 'milder containment not possible');
     }
   }
-  await destroySandbox(engine, present, cause).catch(() => {});
-  return 'destroyed';
+  return undefined;
 }

@@ -3,7 +3,6 @@ import { SubletError, toSubletError } from '../core/errors.ts';
 import { dueAt } from '../core/expiry.ts';
 import { violates } from '../core/network.ts';
 import type { SandboxState } from '../core/states.ts';
-import { isLive } from '../core/states.ts';
 import type { SandboxHandle, SandboxProvider } from '../provider/provider.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { settlesWithin, withDeadline } from './deadline.ts';
@@ -21,6 +20,13 @@ export type FillSandbox = (
 ) => Promise<void>;
 
 const AT_REST: readonly SandboxState[] = ['paused', 'stopped'];
+const GOING: readonly SandboxState[] = ['destroying', 'destroyed'];
+const NOT_CREATED = 'not created';
+
+/** Its maker gave up on it before anybody had it. */
+export function isGivenUp({ state, cause }: SandboxRecord): boolean {
+  return GOING.includes(state) && cause.startsWith(NOT_CREATED);
+}
 
 /**
  * `intent` is the committed row of `plan`. Rejects with CREATE_TIMEOUT after the policy's `timeoutSeconds`, ABORTED or
@@ -108,13 +114,16 @@ async function abandon(
   making: Promise<SandboxHandle> | undefined,
   error: SubletError,
 ): Promise<void> {
-  const row = await giveUp(engine, intent, error);
+  const given = giveUp(engine, intent, error);
+  given.catch(() => undefined);
   const handle = await making?.catch(() => undefined);
   await handle
     ?.close()
     .catch((cause: unknown) =>
       engine.ports.log.debug({ sandboxId: intent.id, error: describe(cause) }, 'handle did not close cleanly'),
     );
+  // A store that failed then has had time since.
+  const row = await given.catch(() => giveUp(engine, intent, error));
   // Only the answer was lost that it runs, and another process has picked it up.
   if (row !== undefined && row.state !== 'destroying') return;
   // Whoever moved the row on believes the provider's copy is gone; it may be there all the same, finished late.
@@ -126,13 +135,13 @@ async function giveUp(engine: Engine, intent: SandboxRecord, error: SubletError)
   const { store } = engine.ports;
   for (;;) {
     const present = await store.getSandbox(intent.id);
-    if (present === undefined || !isLive(present.state) || present.state === 'destroying') return undefined;
+    if (present === undefined || GOING.includes(present.state)) return undefined;
     if (isInUse(engine, present)) return present;
     const now = engine.now();
     const moved = await store.moveSandbox(intent.id, {
       to: 'destroying',
       at: now,
-      cause: `not created: ${error.code}`,
+      cause: `${NOT_CREATED}: ${error.code}`,
       ...engine.signature,
       from: [present.state],
       version: present.version,
@@ -144,7 +153,8 @@ async function giveUp(engine: Engine, intent: SandboxRecord, error: SubletError)
 
 /** Somebody has picked it up, or put it to rest for its session. What was made for one purpose goes when that has failed. */
 function isInUse(engine: Engine, { state, ownerId, ephemeral }: SandboxRecord): boolean {
-  if (state === 'creating') return false;
+  // What is taken for lost may be there all the same, and nobody uses it again.
+  if (state === 'creating' || state === 'lost') return false;
   return ownerId !== engine.ownerId || (!ephemeral && AT_REST.includes(state));
 }
 

@@ -24,6 +24,8 @@ export class Engine {
   readonly lives: Map<SandboxId, LiveSandbox> = new Map();
   /** Sandboxes this process is making. */
   readonly making: Set<SandboxId> = new Set();
+  /** Sandboxes that are to be off the network and could not be put to rest. */
+  readonly uncontained: Map<SandboxId, SandboxRecord> = new Map();
   readonly owners: OwnerWatch;
   readonly leaseWatch: LeaseWatch;
   /** Leases this process holds. */

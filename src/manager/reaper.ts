@@ -1,4 +1,5 @@
 /** Gets back what is due, what dead processes left and what nobody claims. Every manager has one; they do not get in each other's way. */
+import { containAgain } from './contain.ts';
 import type { ReapOptions, ReapReport, ReapVerdict, SweepReport } from '../core/api.ts';
 import type { OwnerId } from '../core/ids.ts';
 import type { Placement } from '../store/ledger.ts';
@@ -63,6 +64,7 @@ export class Reaper {
 
   async #sweep(census: OwnerCensus): Promise<SweepReport> {
     const lanes = this.#lanes.pass();
+    await containAgain(this.#engine);
     const recovered = await this.#recover(census, lanes, false);
     const swept = await sweepDue(this.#engine, census, lanes);
     const compared = await this.#compareInTurn(census, lanes);

@@ -70,8 +70,12 @@ export async function untilPutAway(engine: Engine, { id, policy }: SandboxRecord
 /** Sandboxes the session had before and that may still run: off the network when this returns, as above. */
 export async function untilForerunnersGone(engine: Engine, { session, sandbox }: BoundSession): Promise<void> {
   const query = { sessionKey: session.key, states: ['running', 'destroying'] as const };
-  const rows = await engine.ports.store.findSandboxes(query);
-  await Promise.all(rows.filter(({ id }) => id !== sandbox.id).map((row) => untilPutAway(engine, row)));
+  const { store } = engine.ports;
+  const rows = await store.findSandboxes(query);
+  // What took its place meanwhile was made after the session was tightened, as tight as that.
+  const present = await store.getSession(session.key);
+  const forerunners = rows.filter(({ id }) => id !== sandbox.id && id !== present?.sandbox.id);
+  await Promise.all(forerunners.map((row) => untilPutAway(engine, row)));
 }
 
 async function makeBound(

@@ -1,5 +1,5 @@
 /** Sessions: one key, one sandbox, and honesty about what became of it. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SubletError } from '../core/errors.ts';
 import type { Store } from '../store/store.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
@@ -399,6 +399,19 @@ describe('the network', () => {
     const session = await manager.session(KEY);
     await expect(session.markPrivate('secret')).rejects.toMatchObject({ code: 'NETWORK_NOT_ENFORCEABLE' });
     expect(world.boxes).toEqual([]);
+  });
+
+  it('is put to rest later when neither the provider nor the store can do it at once', async () => {
+    const stage = new Stage();
+    const { manager } = await stage.process();
+    const session = await manager.session(KEY);
+    stage.world.plan('setNetwork', { type: 'refused' });
+    const moving = vi.spyOn(stage.store, 'moveSandbox').mockRejectedValue(new SubletError('STORE_BUSY', 'Locked.'));
+    await expect(session.markPrivate('secret')).rejects.toThrow(/it is running on now/);
+    moving.mockRestore();
+    expect(stage.world.boxes.map((box) => box.state)).toEqual(['running']);
+    await manager.sweep();
+    expect(stage.world.boxes.map((box) => box.state)).toEqual(['paused']);
   });
 
   it('is cut at once also when another process has replaced the sandbox', async () => {

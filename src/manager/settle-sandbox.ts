@@ -37,9 +37,8 @@ export async function judgeSandbox(engine: Engine, record: SandboxRecord, owner:
     const canPause = provider.capabilities.has('pause');
     const canStop = provider.capabilities.has('stop');
     if (record.pool !== undefined) return await judgePooled(engine, record, owner);
-    const user = await userOf(engine, record);
-    const isAbandoned = user === undefined && (await isReplaced(engine, record));
-    return judgeByOwner({ ...record, owner, canPause, canStop, user, isReplaced: isAbandoned });
+    const [user, hasSuccessor] = await Promise.all([userOf(engine, record), isReplaced(engine, record)]);
+    return judgeByOwner({ ...record, owner, canPause, canStop, user, isReplaced: hasSuccessor });
   } catch (cause) {
     return outOfReach(`its provider cannot be asked: ${describe(cause)}`);
   }

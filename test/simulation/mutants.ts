@@ -181,7 +181,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant('a key is forgotten whose sandbox may have been made', '4', [
     'src/manager/acquire-session.ts',
-    "if (state === 'destroying' || state === 'destroyed')",
+    "if (unmade !== undefined && isGivenUp(unmade))",
     "if (state !== 'lost')",
   ]),
   mutant(

@@ -59,6 +59,8 @@ export class Simulation {
   violation: Violation | undefined;
   /** What takes effect now was answered with a failure long ago. */
   isDoneLate = false;
+  /** When whoever acts now sent what takes effect. */
+  askedAt = 0;
   /** A pool is asked now, by whoever has this place in its queue. */
   taking: { readonly ticket: number | undefined } | undefined;
   #actor: SimulatedProcess | undefined;

@@ -41,6 +41,7 @@ export interface Fate {
 
 export function ask<T>(simulation: Simulation, process: SimulatedProcess, call: Call<T>): Promise<T> {
   const fate = simulation.climate.fateOf(call);
+  const askedAt = simulation.timeline.now;
   const inner = call.signal === undefined ? undefined : new AbortController();
   return new Promise((resolve, reject) => {
     const answer = (text: string, settle: () => void): void => {
@@ -55,6 +56,7 @@ export function ask<T>(simulation: Simulation, process: SimulatedProcess, call: 
         answer('refused', () => reject(call.refusal()));
         return;
       }
+      simulation.askedAt = askedAt;
       simulation.isDoneLate = fate.outcome === 'done-late';
       const done = simulation.actingFor(process, () => call.perform(inner?.signal));
       simulation.trace.note('        ', () => `${process.name}'s ${call.what} ${call.about ?? ''} takes effect`);

@@ -51,7 +51,8 @@ export class LeasesFence implements Law {
       this.#violate(`${by.name} renews the lease ${lease.token} on ${id}, which ${held.by.name} has`);
     const since = isRenewed ? (held?.since ?? now) : now;
     const holder = isRenewed ? (held?.by ?? by) : by;
-    this.#held.set(id, { token: lease.token, by: holder, since, until: now + lease.ttlMs });
+    // Its holder counts the term from when it asked.
+    this.#held.set(id, { token: lease.token, by: holder, since, until: this.#simulation.askedAt + lease.ttlMs });
   }
 
   commandAsked(by: SimulatedProcess, boxName: string, command: string): void {
