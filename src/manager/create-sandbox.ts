@@ -1,4 +1,5 @@
 /** Making a sandbox whose intent is on record. It ends as `running`, or as nothing. */
+import { sleep } from '../core/clock.ts';
 import { SubletError, toSubletError } from '../core/errors.ts';
 import { dueAt } from '../core/expiry.ts';
 import { violates } from '../core/network.ts';
@@ -22,6 +23,8 @@ export type FillSandbox = (
 const AT_REST: readonly SandboxState[] = ['paused', 'stopped'];
 const GOING: readonly SandboxState[] = ['destroying', 'destroyed'];
 const NOT_CREATED = 'not created';
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 60_000;
 
 /** Its maker gave up on it before anybody had it. */
 export function isGivenUp({ state, cause }: SandboxRecord): boolean {
@@ -100,10 +103,13 @@ async function markRunning(
   }
   // The session may have been tightened while it was made.
   if (violates(handle.network, running.network)) throw networkError(running, handle);
+  engine.count(running.kind, 'created');
+  // Another use of this process may have found it running before this one heard so: what it runs there is known by its handle.
+  const found = engine.lives.get(running.id);
+  if (found !== undefined) return found;
   const live = new LiveSandbox(running, handle, plan.spec.env ?? {}, now);
   live.lastHealthyAt = now;
   engine.lives.set(live.id, live);
-  engine.count(running.kind, 'created');
   return live;
 }
 
@@ -114,7 +120,7 @@ async function abandon(
   making: Promise<SandboxHandle> | undefined,
   error: SubletError,
 ): Promise<void> {
-  const given = giveUp(engine, intent, error);
+  const given = giveUpAtLast(engine, intent, error);
   given.catch(() => undefined);
   const handle = await making?.catch(() => undefined);
   await handle
@@ -122,12 +128,28 @@ async function abandon(
     .catch((cause: unknown) =>
       engine.ports.log.debug({ sandboxId: intent.id, error: describe(cause) }, 'handle did not close cleanly'),
     );
-  // A store that failed then has had time since.
-  const row = await given.catch(() => giveUp(engine, intent, error));
+  const row = await given;
   // Only the answer was lost that it runs, and another process has picked it up.
   if (row !== undefined && row.state !== 'destroying') return;
   // Whoever moved the row on believes the provider's copy is gone; it may be there all the same, finished late.
   await finishDestroying(engine, row ?? intent).catch(() => {});
+}
+
+/** Tried until the store does it: the create may never be over, and while this process lives nobody else gives the row up. */
+async function giveUpAtLast(
+  engine: Engine,
+  intent: SandboxRecord,
+  error: SubletError,
+): Promise<SandboxRecord | undefined> {
+  for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(2 * waitMs, LAST_RETRY_MS)) {
+    try {
+      return await giveUp(engine, intent, error);
+    } catch (cause) {
+      if (engine.closing.aborted) throw cause;
+      engine.ports.log.debug({ sandboxId: intent.id, error: describe(cause) }, 'create not given up yet');
+    }
+    await sleep(engine.ports.clock, waitMs, engine.closing).catch(() => undefined);
+  }
 }
 
 /** The row as it is being destroyed, or as somebody else has it by now; undefined when another process moved it on. */

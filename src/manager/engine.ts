@@ -102,13 +102,7 @@ export class Engine {
    * which others may have given this process up, so that what it takes then has an owner on record.
    */
   register(): Promise<void> {
-    this.#registered ??= this.#putOwner().then(
-      () => this.onRegistered(),
-      (cause: unknown) => {
-        this.#registered = undefined;
-        throw cause;
-      },
-    );
+    this.#registered ??= this.#registerFirst();
     const isSilent = this.ports.clock.elapsed() - this.#beatAt > LONGEST_SILENCE_MS;
     return isSilent ? this.#registered.then(() => this.beat()) : this.#registered;
   }
@@ -188,9 +182,19 @@ export class Engine {
     });
   }
 
+  async #registerFirst(): Promise<void> {
+    this.#beatAt = this.ports.clock.elapsed();
+    try {
+      await this.#putOwner();
+    } catch (cause) {
+      this.#registered = undefined;
+      throw cause;
+    }
+    this.onRegistered();
+  }
+
   async #putOwner(): Promise<void> {
     const now = this.ports.clock.now();
-    this.#beatAt = this.ports.clock.elapsed();
     await this.ports.store.putOwner({ ...this.ports.identity, id: this.ownerId, startedAt: now, heartbeatAt: now });
   }
 }

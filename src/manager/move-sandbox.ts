@@ -55,6 +55,10 @@ export async function wakeSandbox(
   signal?: AbortSignal,
 ): Promise<SandboxRecord | undefined> {
   const fact = handle.state === 'unknown' ? record.state : handle.state;
+  const isContradicted = record.state === 'running' && (fact === 'paused' || fact === 'stopped');
+  // Somebody may have put it to rest since the row was read, and with reason.
+  if (isContradicted && (await engine.ports.store.patchSandbox(record.id, {}, record.version)) === undefined)
+    return undefined;
   if (fact === 'paused')
     await callProvider(
       engine,
@@ -71,6 +75,7 @@ export async function wakeSandbox(
       async (provider, ref, either) => provider.start?.(ref, either, { env }),
       signal,
     );
+  if (isContradicted) return stillRunning(engine, record);
   if (record.state === 'running') return record;
   return move(engine, record, {
     to: 'running',
@@ -78,6 +83,11 @@ export async function wakeSandbox(
     from: ['paused', 'stopped'],
     event: record.state === 'stopped' ? 'sandbox.started' : 'sandbox.resumed',
   });
+}
+
+async function stillRunning(engine: Engine, { id }: SandboxRecord): Promise<SandboxRecord | undefined> {
+  const present = await engine.ports.store.getSandbox(id);
+  return present?.state === 'running' ? present : undefined;
 }
 
 /** Writes down that the provider already has it at rest: its processes ended with the machine, or a pause was done and not recorded. */

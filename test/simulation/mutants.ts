@@ -181,8 +181,8 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant('a key is forgotten whose sandbox may have been made', '4', [
     'src/manager/acquire-session.ts',
-    "if (unmade !== undefined && isGivenUp(unmade))",
-    "if (state !== 'lost')",
+    'if (unmade !== undefined && isGivenUp(unmade))',
+    "if (unmade !== undefined && unmade.state !== 'lost')",
   ]),
   mutant(
     'the token of a lease is not looked at',

@@ -38,9 +38,13 @@ export class NetworkTightens implements Law {
     if (ENGINES_OWN.includes(command)) return;
     const box = this.#simulation.cloud.find(boxName);
     const key = [...this.#simulation.sandboxes.values()].find(({ name }) => name === boxName)?.sessionKey;
-    const promised = key === undefined ? undefined : this.#promises.get(key)?.level;
-    if (box?.state !== 'running' || promised === undefined || isAtLeastAsTight(box.network, promised)) return;
-    this.#violate(`${by.name} runs "${command}" in ${boxName} with network ${box.network}; ${promised} was promised`);
+    const promise = key === undefined ? undefined : this.#promises.get(key);
+    if (box?.state !== 'running' || promise === undefined || isAtLeastAsTight(box.network, promise.level)) return;
+    // What was sent before cannot be called back from a provider that is late with it.
+    if (this.#simulation.askedAt < promise.at) return;
+    this.#violate(
+      `${by.name} runs "${command}" in ${boxName} with network ${box.network}; ${promise.level} was promised`,
+    );
   }
 
   sessionGiven(to: SimulatedProcess, { key, sandboxId }: Session, { at }: SessionAsked): void {
