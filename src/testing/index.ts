@@ -13,6 +13,8 @@ export type { BackingSandbox, BackingState } from './loopback/backing-sandboxes.
 export { BackingSandboxes } from './loopback/backing-sandboxes.ts';
 export type { Answer, ArmedFault, Fault as ServiceFault, FaultRequest } from './loopback/fault-switchboard.ts';
 export { FaultSwitchboard } from './loopback/fault-switchboard.ts';
+export type { LoopbackRequest, LoopbackServerOptions } from './loopback/loopback-server.ts';
+export { LoopbackServer, Refusal } from './loopback/loopback-server.ts';
 export type { ManagerContractCase, ManagerNeed, ManagerSubject } from './manager-contract.ts';
 export { managerContract } from './manager-contract.ts';
 export { ManualClock, settle } from './manual-clock.ts';

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ProviderContext } from 'sublet/provider';
 import { startPrivateEngine } from '../setup/private-engine.ts';
-import { startDaytonaService } from '../../src/providers/daytona/daytona-service.fixture.ts';
+import { API_KEY, startDaytonaService } from '../../src/providers/daytona/daytona-service.fixture.ts';
 import { startE2bService } from '../../src/server/e2b/e2b-service.fixture.ts';
 
 export interface CrashService {
@@ -47,14 +47,14 @@ async function startDocker(home: string): Promise<CrashService> {
 }
 
 async function startDaytona(home: string): Promise<CrashService> {
-  const { url, apiKey, server, close } = await startDaytonaService();
-  const options = { apiUrl: url, target: 'eu', cwd: '/workspace' };
+  const { server, close } = await startDaytonaService();
+  const options = { apiUrl: `${server.url}/api`, target: 'eu', cwd: '/workspace' };
   await writeProfile(home, 'daytona', { provider: 'daytona', daytona: options });
   const foreign = await server.sandboxes.create({ name: 'foreign', labels: { somebody: 'else' } });
   await foreign.handle.files.write('marker', 'mine');
   return {
-    access: { options, secret: (name) => (name === 'DAYTONA_API_KEY' ? apiKey : undefined) },
-    env: { DAYTONA_API_KEY: apiKey },
+    access: { options, secret: (name) => (name === 'DAYTONA_API_KEY' ? API_KEY : undefined) },
+    env: { DAYTONA_API_KEY: API_KEY },
     // Its SDK alone takes longer to load than others live.
     longestLifeMs: 5_000,
     async faults() {

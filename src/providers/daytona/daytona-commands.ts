@@ -2,8 +2,8 @@
 import type { Clock } from '../../core/clock.ts';
 import { callProcess, type ShellCall } from '../../provider/posix/inside/called-process.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
+import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import type { DaytonaBox } from './daytona-api.ts';
-import { isGone, lostError } from './daytona-errors.ts';
 import { shellWords } from './shell-words.ts';
 
 export interface DaytonaCommandsOptions {
@@ -20,7 +20,7 @@ export function createDaytonaCommands(options: DaytonaCommandsOptions): RemoteCo
   const { clock, name, box, passesEnv, workdir } = options;
   const call: ShellCall = (script, env) =>
     box.execute(shellWords(script), env).catch((cause: unknown) => {
-      throw isGone(cause) ? lostError(name, cause) : cause;
+      throw isNotFound(cause) ? lostError('Daytona', name, cause) : cause;
     });
   const upload = async (file: string, bytes: Uint8Array): Promise<string> => {
     await box.upload(`/tmp/${file}`, bytes);

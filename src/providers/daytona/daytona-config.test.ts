@@ -1,19 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../core/system-clock.ts';
-import type { ProviderContext } from '../../provider/define-provider.ts';
+import { providerContext as context } from '../../../test/setup/serve-namespaces.ts';
 import { capabilitiesOf, parseDaytonaConfig } from './daytona-config.ts';
 import { provider } from './index.ts';
-
-function context(options: Record<string, unknown>, secrets: Record<string, string> = {}): ProviderContext {
-  const log = { debug() {}, info() {}, warn() {} };
-  return { stateDir: '/nowhere', clock: systemClock, log, options, secret: (name) => secrets[name] };
-}
 
 const KEY = { DAYTONA_API_KEY: 'dtn_secret' };
 
 describe('the configuration of daytona', () => {
   it('needs a key, and says how to give one', () => {
-    expect(() => parseDaytonaConfig(context({}))).toThrow(
+    expect(() => parseDaytonaConfig(context({}, {}))).toThrow(
       expect.objectContaining({ code: 'AUTH_FAILED', hint: expect.stringContaining('DAYTONA_API_KEY') as unknown }),
     );
   });
@@ -55,7 +49,7 @@ describe('the configuration of daytona', () => {
 
 describe('the probe of daytona', () => {
   it('names what is missing with the line that brings it, and never a key', async () => {
-    const without = await provider.probe(context({}));
+    const without = await provider.probe(context({}, {}));
     expect(without.usable).toBe(false);
     expect(without.findings[0]).toMatchObject({
       level: 'fail',

@@ -1,7 +1,7 @@
 /** What the provider can do, what its section of a profile may say, and what it assumes where nothing is said. */
-import { SubletError } from '../../core/errors.ts';
 import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext, ProviderOptionField } from '../../provider/define-provider.ts';
+import { ServiceOptions } from '../../provider/service/service-options.ts';
 
 export const CAPABILITIES: readonly Capability[] = [
   'pause',
@@ -63,34 +63,20 @@ export interface DaytonaConfig {
 
 /** CONFIG_INVALID for what cannot be, AUTH_FAILED without a key. */
 export function parseDaytonaConfig(context: ProviderContext): DaytonaConfig {
-  const { options } = context;
-  const text = (name: string): string | undefined => options[name] as string | undefined;
-  const number = (name: string): number | undefined => options[name] as number | undefined;
-  const transport = TRANSPORTS.find((each) => each === (text('transport') ?? 'sdk'));
-  if (transport === undefined) throw invalid('transport', text('transport'), `One of ${TRANSPORTS.join(', ')}.`);
-  const apiUrl = (text('apiUrl') ?? context.secret('DAYTONA_API_URL') ?? DEFAULT_API_URL).replace(/\/+$/, '');
-  if (!/^https?:\/\//.test(apiUrl)) throw invalid('apiUrl', apiUrl, 'Give a URL, such as https://example.com/api.');
-  const cwd = text('cwd');
-  if (cwd !== undefined && !cwd.startsWith('/')) throw invalid('cwd', cwd, 'Give an absolute path.');
-  for (const name of ['cpu', 'memoryGiB', 'diskGiB', 'autoArchiveMinutes', 'autoDeleteMinutes']) {
-    const value = number(name);
-    if (value !== undefined && (!Number.isInteger(value) || value < 0))
-      throw invalid(name, String(value), 'Give a whole number.');
-  }
-  const apiKey = context.secret(API_KEY);
-  if (apiKey === undefined || apiKey === '') throw noKeyError();
+  const options = new ServiceOptions('daytona', context);
+  const [cpu, memory, disk] = [options.number('cpu'), options.number('memoryGiB'), options.number('diskGiB')];
   return {
-    apiKey,
-    apiUrl,
-    target: text('target') ?? context.secret('DAYTONA_TARGET'),
-    transport,
-    snapshot: text('snapshot'),
-    cwd: cwd?.replace(/(?<=.)\/+$/, ''),
-    user: text('user'),
-    vm: options['vm'] === true,
-    resources: withoutUndefined({ cpu: number('cpu'), memory: number('memoryGiB'), disk: number('diskGiB') }),
-    autoArchiveMinutes: number('autoArchiveMinutes'),
-    autoDeleteMinutes: number('autoDeleteMinutes'),
+    transport: options.oneOf('transport', TRANSPORTS) ?? 'sdk',
+    apiUrl: options.url('apiUrl', 'DAYTONA_API_URL', DEFAULT_API_URL),
+    target: options.text('target', 'DAYTONA_TARGET'),
+    snapshot: options.text('snapshot'),
+    cwd: options.directory('cwd'),
+    user: options.text('user'),
+    vm: options.isTrue('vm'),
+    resources: withoutUndefined({ cpu, memory, disk }),
+    autoArchiveMinutes: options.number('autoArchiveMinutes'),
+    autoDeleteMinutes: options.number('autoDeleteMinutes'),
+    apiKey: options.key('Daytona', API_KEY),
   };
 }
 
@@ -101,16 +87,6 @@ export function capabilitiesOf(config: DaytonaConfig): ReadonlySet<Capability> {
     ...(config.transport === 'sdk' ? [] : (['pty'] as const)),
   ];
   return new Set(CAPABILITIES.filter((capability) => !missing.includes(capability)));
-}
-
-export function noKeyError(): SubletError {
-  return new SubletError('AUTH_FAILED', 'There is no key for Daytona.', {
-    hint: `Set ${API_KEY}, or run: sublet config set ${API_KEY}`,
-  });
-}
-
-function invalid(option: string, value: string | undefined, hint: string): SubletError {
-  return new SubletError('CONFIG_INVALID', `daytona.${option} is "${value}", which cannot be.`, { hint });
 }
 
 function withoutUndefined<T extends object>(values: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {

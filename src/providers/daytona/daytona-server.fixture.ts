@@ -1,13 +1,11 @@
 /** Daytona's control plane on loopback, with real sandboxes behind it. It refuses what the service refuses. */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Labels } from '../../core/spec.ts';
 import type { SandboxProvider } from '../../provider/provider.ts';
 import { type BackingSandbox, BackingSandboxes } from '../../testing/loopback/backing-sandboxes.ts';
-import { FaultSwitchboard } from '../../testing/loopback/fault-switchboard.ts';
+import type { FaultSwitchboard } from '../../testing/loopback/fault-switchboard.ts';
+import { type LoopbackRequest, LoopbackServer, Refusal } from '../../testing/loopback/loopback-server.ts';
 import { DaytonaToolbox } from './daytona-toolbox.fixture.ts';
-import { Refusal } from './refusal.fixture.ts';
 
 interface CreateBody {
   readonly name?: string;
@@ -30,15 +28,13 @@ export interface DaytonaServerOptions {
 }
 
 export class DaytonaServer {
-  readonly faults: FaultSwitchboard = new FaultSwitchboard();
   readonly sandboxes: BackingSandboxes;
   /** Answers leave out whether the network is blocked, as lists of sandboxes do. */
   hidesNetwork = false;
   /** What creates were asked for. */
   readonly created: CreateBody[] = [];
-  url = '';
   readonly #options: DaytonaServerOptions;
-  readonly #server: Server;
+  readonly #server: LoopbackServer;
   readonly #toolbox: DaytonaToolbox;
   readonly #names = new Set<string>();
   /** What is being made is found by its name, if only when it is there. */
@@ -49,8 +45,21 @@ export class DaytonaServer {
     this.#options = options;
     this.sandboxes = new BackingSandboxes(provider);
     this.#toolbox = new DaytonaToolbox(this.sandboxes, options.isOld === true);
-    this.#server = createServer(this.faults.wrap((request, response) => void this.#serve(request, response)));
-    this.#server.on('upgrade', (request, socket, head) => this.#toolbox.upgrade(request, socket, head));
+    this.#server = new LoopbackServer({
+      answer: (request) => this.#answer(request),
+      refuse: ({ status, message }, { url }) => {
+        return { statusCode: status, message, path: url.pathname, source: 'DAYTONA_API' };
+      },
+    });
+    this.#server.http.on('upgrade', (request, socket, head) => this.#toolbox.upgrade(request, socket, head));
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  get faults(): FaultSwitchboard {
+    return this.#server.faults;
   }
 
   /** How many programs run now. */
@@ -58,37 +67,20 @@ export class DaytonaServer {
     return this.#toolbox.executing;
   }
 
-  async open(): Promise<void> {
-    // As services do: what is asked over a connection that just closed is not asked again.
-    this.#server.keepAliveTimeout = 120_000;
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  open(): Promise<void> {
+    return this.#server.open();
   }
 
   async close(): Promise<void> {
-    this.faults.clear();
     this.#toolbox.close();
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await this.#server.close();
     await this.sandboxes.close();
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', this.url);
-    try {
-      const body = await readBody(request);
-      if (request.headers.authorization !== `Bearer ${this.#options.apiKey}`) throw new Refusal(401, 'Unauthorized');
-      const answer = url.pathname.startsWith('/api/')
-        ? await this.#control(`${request.method} ${url.pathname.slice(4)}`, url.searchParams, body)
-        : await this.#toolbox.serve(request.method ?? 'GET', url.pathname, body);
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(answer ?? {}));
-    } catch (error) {
-      const status = error instanceof Refusal ? error.status : 500;
-      response.writeHead(status, { 'content-type': 'application/json' });
-      const { message } = error as Error;
-      response.end(JSON.stringify({ statusCode: status, message, path: url.pathname, source: 'DAYTONA_API' }));
-    }
+  async #answer({ method, url: { pathname, searchParams }, headers, body }: LoopbackRequest): Promise<unknown> {
+    if (headers.authorization !== `Bearer ${this.#options.apiKey}`) throw new Refusal(401, 'Unauthorized');
+    if (!pathname.startsWith('/api/')) return this.#toolbox.serve(method, pathname, body);
+    return this.#control(`${method} ${pathname.slice(4)}`, searchParams, body);
   }
 
   async #control(route: string, query: URLSearchParams, body: unknown): Promise<unknown> {
@@ -236,13 +228,4 @@ export class DaytonaServer {
       ...(isWhole ? whole : {}),
     };
   }
-}
-
-async function readBody(request: IncomingMessage): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of request) chunks.push(chunk as Uint8Array);
-  const bytes = Buffer.concat(chunks);
-  const type = request.headers['content-type'] ?? '';
-  if (type.startsWith('multipart/')) return new Response(bytes, { headers: { 'content-type': type } }).formData();
-  return bytes.length === 0 ? {} : JSON.parse(bytes.toString());
 }

@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { PtySize, RunningCommand } from '../../core/commands.ts';
 import { SubletError } from '../../core/errors.ts';
 import type { BackingSandbox, BackingSandboxes } from '../../testing/loopback/backing-sandboxes.ts';
-import { Refusal } from './refusal.fixture.ts';
+import { Refusal } from '../../testing/loopback/loopback-server.ts';
 import { splitWords } from './split-words.fixture.ts';
 
 interface ExecuteBody {

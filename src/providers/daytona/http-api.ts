@@ -1,10 +1,12 @@
 /** Daytona over plain HTTP: for servers that are older than the SDK, and where no package is to be installed. */
-import { sleep, type Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/clock.ts';
 import type { Labels } from '../../core/spec.ts';
 import type { ShellAnswer } from '../../provider/posix/inside/called-process.ts';
+import { lookUntil } from '../../provider/service/look-until.ts';
+import { isNotFound } from '../../provider/service/service-errors.ts';
 import type { DaytonaApi, DaytonaBox, NewBox } from './daytona-api.ts';
 import type { DaytonaConfig } from './daytona-config.ts';
-import { isGone, ServiceError, toDaytonaError } from './daytona-errors.ts';
+import { ServiceError, toDaytonaError } from './daytona-errors.ts';
 import { MAX_EXEC_SECONDS } from './shell-words.ts';
 
 interface SandboxDto {
@@ -27,8 +29,6 @@ interface VolumeDto {
 }
 
 type Ask = <T>(method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) => Promise<T>;
-
-const VOLUME_LOOK_MS = 250;
 
 export class HttpApi implements DaytonaApi {
   readonly passesEnv = false;
@@ -77,15 +77,14 @@ export class HttpApi implements DaytonaApi {
   async volumeId(name: string, signal: AbortSignal): Promise<string> {
     const find = (): Promise<VolumeDto> =>
       this.#control<VolumeDto>('GET', `/volumes/by-name/${encodeURIComponent(name)}`);
-    let volume = await find().catch((error: unknown) => {
-      if (!isGone(error)) throw error;
-      return this.#control<VolumeDto>('POST', '/volumes', { name });
-    });
-    while (volume.state !== 'ready') {
-      await sleep(this.#clock, VOLUME_LOOK_MS, signal);
-      volume = await find();
-    }
-    return volume.id;
+    const look = async (): Promise<string | undefined> => {
+      const { id, state } = await find().catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+        return this.#control<VolumeDto>('POST', '/volumes', { name });
+      });
+      return state === 'ready' ? id : undefined;
+    };
+    return (await lookUntil(this.#clock, look, signal)) as string;
   }
 
   close(): Promise<void> {

@@ -1,10 +1,11 @@
 /** Daytona through its own SDK. It takes no signal: whoever gives up leaves a call behind, which changes nothing more. */
 import type { CreateSandboxFromImageParams, CreateSandboxFromSnapshotParams, Daytona, Sandbox } from '@daytona/sdk';
-import { sleep, type Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/clock.ts';
 import type { Labels } from '../../core/spec.ts';
-import { loadSdk } from '../../provider/load-sdk.ts';
 import type { ShellAnswer, ShellCall } from '../../provider/posix/inside/called-process.ts';
 import type { TerminalChannel, TerminalRequest } from '../../provider/posix/inside/inside-terminal.ts';
+import { loadSdk } from '../../provider/load-sdk.ts';
+import { lookUntil } from '../../provider/service/look-until.ts';
 import type { DaytonaApi, DaytonaBox, NewBox } from './daytona-api.ts';
 import { type DaytonaConfig, SDK } from './daytona-config.ts';
 import { translated } from './daytona-errors.ts';
@@ -13,7 +14,6 @@ import { openSdkTerminal } from './terminal.ts';
 
 /** The SDK marks every sandbox with this; it is not a label of ours. */
 export const LANGUAGE_LABEL = 'code-toolbox-language';
-const VOLUME_LOOK_MS = 250;
 
 export class SdkApi implements DaytonaApi {
   readonly passesEnv = true;
@@ -63,12 +63,11 @@ export class SdkApi implements DaytonaApi {
 
   async volumeId(name: string, signal: AbortSignal): Promise<string> {
     const client = await this.#load();
-    let volume = await translated(client.volume.get(name, true));
-    while (String(volume.state) !== 'ready') {
-      await sleep(this.#clock, VOLUME_LOOK_MS, signal);
-      volume = await translated(client.volume.get(name));
-    }
-    return volume.id;
+    const look = async (): Promise<string | undefined> => {
+      const { id, state } = await translated(client.volume.get(name, true));
+      return String(state) === 'ready' ? id : undefined;
+    };
+    return (await lookUntil(this.#clock, look, signal)) as string;
   }
 
   async close(): Promise<void> {

@@ -1,9 +1,9 @@
 /** The control plane through the SDK's own client, with the status and the headers of every answer. */
 import type * as e2b from 'e2b';
-import { abortedError } from '../../core/errors.ts';
+import { SubletError } from '../../core/errors.ts';
 import { loadSdk } from '../../provider/load-sdk.ts';
 import { E2B_SDK, type E2bConfig } from './e2b-config.ts';
-import { E2bAnswer, isGone } from './e2b-errors.ts';
+import { E2bAnswer, toE2bError } from './e2b-errors.ts';
 
 type Sdk = Pick<typeof e2b, 'ApiClient' | 'ConnectionConfig' | 'Sandbox'>;
 
@@ -44,7 +44,7 @@ interface Answer<T> {
   readonly response: {
     readonly ok: boolean;
     readonly status: number;
-    readonly headers: { get(name: string): string | null };
+    readonly headers: Headers;
   };
 }
 
@@ -60,50 +60,37 @@ interface Client {
   DELETE<T>(path: string, init: object): Promise<Answer<T>>;
 }
 
+/** The SDK is loaded by the first call. */
 export class E2bApi {
-  readonly #sdk: Sdk;
   readonly #connection: e2b.ConnectionOpts;
-  readonly #client: Client;
+  #loaded: Promise<{ readonly sdk: Sdk; readonly client: Client }> | undefined;
   /** Servers of the first generation have no `/v2` for creating and connecting. */
   #prefix: '/v2' | '' = '/v2';
 
-  static async open(config: E2bConfig): Promise<E2bApi> {
-    return new E2bApi(await loadSdk('e2b', E2B_SDK, () => import('e2b')), config);
-  }
-
-  private constructor(sdk: Sdk, { apiKey, connection }: E2bConfig) {
-    this.#sdk = sdk;
+  constructor({ apiKey, connection }: E2bConfig) {
     // Its retries are not wanted: a limit is told to the caller, who knows what else there is to do.
     this.#connection = { apiKey, ...connection, retries: 0, requestTimeoutMs: REQUEST_MS };
-    const client = new sdk.ApiClient(new sdk.ConnectionConfig(this.#connection));
-    this.#client = client.api as unknown as Client;
   }
 
-  create(body: NewE2bSandbox, signal: AbortSignal): Promise<SandboxDetail> {
-    return this.#newest((prefix) =>
-      this.#ask<SandboxDetail>(this.#client.POST(`${prefix}/sandboxes`, { body, signal }), signal),
-    );
+  create(body: NewE2bSandbox): Promise<SandboxDetail> {
+    return this.#newest((prefix) => this.#ask((client) => client.POST<SandboxDetail>(`${prefix}/sandboxes`, { body })));
   }
 
   /** Resumes a paused one. For one that runs, time only ever gets longer. */
   connect(id: string, body: { timeout: number; memory?: boolean }, signal: AbortSignal): Promise<SandboxDetail> {
     const params = { path: { sandboxID: id } };
     return this.#newest((prefix) =>
-      this.#ask<SandboxDetail>(
-        this.#client.POST(`${prefix}/sandboxes/{sandboxID}/connect`, { params, body, ...this.#within(signal) }),
+      this.#ask(
+        (client) =>
+          client.POST<SandboxDetail>(`${prefix}/sandboxes/{sandboxID}/connect`, { params, body, ...within(signal) }),
         signal,
       ),
     );
   }
 
-  /** undefined when it is gone. Does not wake it. */
-  async find(id: string, signal: AbortSignal): Promise<SandboxDetail | undefined> {
-    try {
-      return await this.#one<SandboxDetail>('GET', id, '', {}, signal);
-    } catch (cause) {
-      if (isGone(cause)) return undefined;
-      throw cause;
-    }
+  /** Does not wake it. */
+  get(id: string, signal: AbortSignal): Promise<SandboxDetail> {
+    return this.#one<SandboxDetail>('GET', id, '', {}, signal);
   }
 
   /** Every page; running and paused ones. */
@@ -120,27 +107,19 @@ export class E2bApi {
         ...(nextToken === undefined ? {} : { nextToken }),
       };
       let next: string | null = null;
-      const asked = this.#client.GET<readonly SandboxDetail[]>('/v2/sandboxes', {
-        params: { query },
-        ...this.#within(signal),
-      });
-      const page = await this.#ask<readonly SandboxDetail[]>(
-        asked.then((answer) => {
-          next = answer.response.headers.get('x-next-token');
-          return answer;
-        }),
-        signal,
-      );
+      const page = await this.#ask(async (client) => {
+        const request = { params: { query }, ...within(signal) };
+        const answer = await client.GET<readonly SandboxDetail[]>('/v2/sandboxes', request);
+        next = answer.response.headers.get('x-next-token');
+        return answer;
+      }, signal);
       yield* page ?? [];
       nextToken = next ?? undefined;
     } while (nextToken !== undefined);
   }
 
-  /** Already gone is success. */
   async kill(id: string, signal: AbortSignal): Promise<void> {
-    await this.#one('DELETE', id, '', {}, signal).catch((cause: unknown) => {
-      if (!isGone(cause)) throw cause;
-    });
+    await this.#one('DELETE', id, '', {}, signal);
   }
 
   async setTimeout(id: string, seconds: number, signal: AbortSignal): Promise<void> {
@@ -151,7 +130,7 @@ export class E2bApi {
   async pause(id: string, keepMemory: boolean, signal: AbortSignal): Promise<void> {
     await this.#one('POST', id, '/pause', { body: keepMemory ? {} : { memory: false } }, signal).catch(
       (cause: unknown) => {
-        if (!(cause instanceof E2bAnswer && cause.status === 409)) throw cause;
+        if (!SubletError.is(cause, 'STATE_CONFLICT')) throw cause;
       },
     );
   }
@@ -165,8 +144,9 @@ export class E2bApi {
   }
 
   /** The SDK's own object for what is inside, made without asking the service, which would wake it. */
-  sandbox(detail: SandboxDetail): e2b.Sandbox {
-    return new this.#sdk.Sandbox({
+  async sandbox(detail: SandboxDetail): Promise<e2b.Sandbox> {
+    const { sdk } = await this.#load();
+    return new sdk.Sandbox({
       ...this.#connection,
       sandboxId: detail.sandboxID,
       envdVersion: detail.envdVersion,
@@ -180,47 +160,55 @@ export class E2bApi {
     try {
       return await ask(this.#prefix);
     } catch (cause) {
-      const isUnknown = cause instanceof E2bAnswer && (cause.status === 404 || cause.status === 405);
+      const { cause: answer } = cause as SubletError;
+      const isUnknown = answer instanceof E2bAnswer && (answer.status === 404 || answer.status === 405);
       if (!isUnknown || this.#prefix === '') throw cause;
-      const answer = await ask('');
+      const older = await ask('');
       this.#prefix = '';
-      return answer;
+      return older;
     }
   }
 
   #one<T>(verb: keyof Client, id: string, action: string, init: object, signal: AbortSignal): Promise<T> {
     const params = { path: { sandboxID: id } };
-    const asked = this.#client[verb]<T>(`/sandboxes/{sandboxID}${action}`, {
-      params,
-      ...init,
-      ...this.#within(signal),
-    });
-    return this.#ask(asked, signal);
+    return this.#ask(
+      (client) => client[verb]<T>(`/sandboxes/{sandboxID}${action}`, { params, ...init, ...within(signal) }),
+      signal,
+    );
   }
 
-  async #ask<T>(asked: Promise<Answer<T>>, signal: AbortSignal): Promise<T> {
+  async #ask<T>(ask: (client: Client) => Promise<Answer<T>>, signal?: AbortSignal): Promise<T> {
     try {
-      const { data, error, response } = await asked;
+      const { data, error, response } = await ask((await this.#load()).client);
       if (response.ok) return data as T;
-      throw new E2bAnswer(response.status, wordsOf(error), retryAfterMs(response.headers.get('retry-after')));
+      throw new E2bAnswer(response.status, wordsOf(error), response.headers);
     } catch (cause) {
-      if (signal.aborted) throw abortedError(signal);
-      throw cause;
+      throw toE2bError(cause, signal);
     }
   }
 
-  #within(signal: AbortSignal): { readonly signal: AbortSignal } {
-    return { signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]) };
+  #load(): Promise<{ readonly sdk: Sdk; readonly client: Client }> {
+    this.#loaded ??= this.#open().catch((error: unknown) => {
+      // What was not installed may be there the next time.
+      this.#loaded = undefined;
+      throw error;
+    });
+    return this.#loaded;
   }
+
+  async #open(): Promise<{ readonly sdk: Sdk; readonly client: Client }> {
+    const sdk = await loadSdk('e2b', E2B_SDK, () => import('e2b'));
+    const { api } = new sdk.ApiClient(new sdk.ConnectionConfig(this.#connection));
+    return { sdk, client: api as unknown as Client };
+  }
+}
+
+function within(signal: AbortSignal): { readonly signal: AbortSignal } {
+  return { signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]) };
 }
 
 function wordsOf(error: unknown): string {
   if (typeof error === 'string') return error.slice(0, 500);
   const message = (error as { message?: unknown } | undefined)?.message;
   return typeof message === 'string' ? message : 'no reason given';
-}
-
-function retryAfterMs(header: string | null): number | undefined {
-  const seconds = Number(header ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
 }

@@ -3,8 +3,9 @@ import type { Sandbox } from 'e2b';
 import type { Clock } from '../../core/clock.ts';
 import type { SubletError } from '../../core/errors.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
+import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import type { E2bApi } from './e2b-api.ts';
-import { lostError, pausedError, toE2bError } from './e2b-errors.ts';
+import { pausedError, toE2bError } from './e2b-errors.ts';
 import { openE2bTerminal, startProcess } from './e2b-process.ts';
 
 export interface E2bCommandsOptions {
@@ -13,7 +14,8 @@ export interface E2bCommandsOptions {
   readonly clock: Clock;
   readonly name: string;
   readonly workdir: string;
-  readonly env: Readonly<Record<string, string>>;
+  /** As it is when a command begins. */
+  env(): Readonly<Record<string, string>>;
 }
 
 const LOOK_MS = 10_000;
@@ -21,12 +23,14 @@ const LOOK_MS = 10_000;
 const UNAVAILABLE = 14;
 
 export function createE2bCommands(options: E2bCommandsOptions): RemoteCommands {
-  const { clock, workdir, env, sandbox } = options;
+  const { clock, workdir, sandbox } = options;
   const explain = (cause: unknown): Promise<SubletError> => explainLoss(options, cause);
   return new RemoteCommands({
     clock,
     workdir,
-    env,
+    get env() {
+      return options.env();
+    },
     exec: (request) => startProcess(sandbox, request, explain),
     openTerminal: (request) => openE2bTerminal(sandbox, request, explain),
   });
@@ -38,10 +42,9 @@ async function explainLoss({ api, sandbox, name }: E2bCommandsOptions, cause: un
   const isDoubtful = (cause as { code?: unknown }).code === UNAVAILABLE || error.code === 'PROVIDER_UNAVAILABLE';
   if (!isDoubtful) return error;
   try {
-    const found = await api.find(sandbox.sandboxId, AbortSignal.timeout(LOOK_MS));
-    if (found === undefined) return lostError(name, cause);
-    return found.state === 'paused' ? pausedError(name, cause) : error;
-  } catch {
-    return error;
+    const { state } = await api.get(sandbox.sandboxId, AbortSignal.timeout(LOOK_MS));
+    return state === 'paused' ? pausedError(name, cause) : error;
+  } catch (answer) {
+    return isNotFound(answer) ? lostError('E2B', name, cause) : error;
   }
 }

@@ -1,8 +1,8 @@
 /** What the E2B provider can do, what its profile section takes, and the same read once. */
-import { SubletError } from '../../core/errors.ts';
 import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext, ProviderOptionField } from '../../provider/define-provider.ts';
 import type { SdkRequirement } from '../../provider/load-sdk.ts';
+import { ServiceOptions } from '../../provider/service/service-options.ts';
 
 export const E2B_SDK: SdkRequirement = { package: 'e2b', range: '^2.51.0' };
 export const DESKTOP_SDK: SdkRequirement = { package: '@e2b/desktop', range: '^2.4.0' };
@@ -64,53 +64,24 @@ export const DEFAULT_CWD = '/home/user';
 
 /** AUTH_FAILED without a key, CONFIG_INVALID for a value that cannot be. */
 export function readConfig(context: ProviderContext): E2bConfig {
-  const { options } = context;
-  const apiKey = context.secret(API_KEY);
-  if (apiKey === undefined) throw noKeyError();
-  const seconds = (name: string, fallback: number): number => positive(name, options[name] ?? fallback) * 1000;
-  const maxTimeoutMs = seconds('maxTimeout', 3600);
-  return Object.freeze({
+  const options = new ServiceOptions('e2b', context);
+  const apiKey = options.key('E2B', API_KEY);
+  const seconds = (name: string): number | undefined => options.number(name, { least: 1, isWhole: false });
+  const maxTimeoutMs = (seconds('maxTimeout') ?? 3600) * 1000;
+  return {
     apiKey,
-    template: text(options['template']),
-    cwd: absolute(text(options['cwd']) ?? DEFAULT_CWD),
-    timeoutMs: Math.min(seconds('timeout', 300), maxTimeoutMs),
+    template: options.text('template'),
+    cwd: options.directory('cwd') ?? DEFAULT_CWD,
+    timeoutMs: Math.min((seconds('timeout') ?? 300) * 1000, maxTimeoutMs),
     maxTimeoutMs,
-    onTimeout: onTimeout(options['onTimeout'] ?? 'kill'),
-    keepMemory: options['keepMemory'] !== false,
+    onTimeout: options.oneOf('onTimeout', ['kill', 'pause']) ?? 'kill',
+    keepMemory: context.options['keepMemory'] !== false,
+    // What is not said the SDK takes from its own variables.
     connection: Object.fromEntries(
       ['domain', 'apiUrl', 'sandboxUrl'].flatMap((name) => {
-        const value = text(options[name]);
+        const value = options.text(name);
         return value === undefined ? [] : [[name, value]];
       }),
     ),
-  });
-}
-
-function noKeyError(): SubletError {
-  return new SubletError('AUTH_FAILED', 'The provider "e2b" has no key.', {
-    hint: `sublet config set ${API_KEY}, or set the variable ${API_KEY}. Keys: https://e2b.dev/dashboard?tab=keys`,
-  });
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function positive(name: string, value: unknown): number {
-  if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value;
-  throw new SubletError('CONFIG_INVALID', `e2b.${name} is ${JSON.stringify(value)}.`, {
-    hint: 'It is a number of seconds above 0.',
-  });
-}
-
-function absolute(path: string): string {
-  if (path.startsWith('/')) return path.replace(/(?<=.)\/+$/, '');
-  throw new SubletError('CONFIG_INVALID', `e2b.cwd is "${path}".`, { hint: 'It is an absolute path in the sandbox.' });
-}
-
-function onTimeout(value: unknown): 'kill' | 'pause' {
-  if (value === 'kill' || value === 'pause') return value;
-  throw new SubletError('CONFIG_INVALID', `e2b.onTimeout is ${JSON.stringify(value)}.`, {
-    hint: 'It is "kill" or "pause".',
-  });
+  };
 }

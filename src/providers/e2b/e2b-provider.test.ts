@@ -1,80 +1,38 @@
 /** Through the real SDK, over loopback, against a server with real sandboxes. */
 import { Sandbox } from 'e2b';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { requirement } from '../../../test/setup/requirements.ts';
-import { systemClock } from '../../core/system-clock.ts';
-import type { ProviderContext } from '../../provider/define-provider.ts';
-import type { SandboxProvider, SandboxSpec } from '../../provider/provider.ts';
-import { type E2bService, startE2bService } from '../../server/e2b/e2b-service.fixture.ts';
-import { type CloudSubject, cloudFaults, runCloudFaultCase } from '../../testing/cloud-faults.ts';
-import { missingCapabilities, providerContract, runProviderCase } from '../../testing/provider-contract.ts';
+import { describe, expect, it } from 'vitest';
+import { type AdapterSubject, describeServiceAdapter } from '../../../test/setup/service-adapter.ts';
+import type { SandboxSpec } from '../../provider/provider.ts';
+import { API_KEY, type E2bService, startE2bService } from '../../server/e2b/e2b-service.fixture.ts';
 import { provider as module } from './index.ts';
 
-const isThere = await requirement('namespace');
-let service: E2bService;
-
-beforeAll(async () => {
-  if (isThere) service = await startE2bService();
-});
-afterAll(() => service?.close());
-
-function context(options: Record<string, unknown> = {}, key: string | undefined = service.apiKey): ProviderContext {
-  return {
-    stateDir: '/nonexistent',
-    clock: systemClock,
-    log: { debug() {}, info() {}, warn() {} },
-    options: { apiUrl: service.url, sandboxUrl: service.url, cwd: '/workspace', ...options },
-    secret: (name) => (name === 'E2B_API_KEY' ? key : undefined),
-  };
-}
-
-const KINDS = [
-  { kind: 'that keep their memory in a pause', options: {}, without: 'stop' },
-  { kind: 'that keep their disk in a pause', options: { keepMemory: false }, without: 'pause' },
-] as const;
-
-describe.runIf(isThere).each(KINDS)('sandboxes of E2B $kind', ({ options, without }) => {
-  let provider: SandboxProvider;
-  beforeAll(async () => (provider = await module.open(context(options))));
-  afterAll(() => provider.close());
-
-  const claims = { capabilities: new Set(module.capabilities.filter((each) => each !== without)) };
-  const isAbout = (needs: readonly string[] | undefined): boolean =>
-    without === 'stop' || needs?.includes('stop') === true;
-  const cases = providerContract.filter(
-    (each) => missingCapabilities(each, claims).length === 0 && isAbout(each.needs),
-  );
-  for (const testCase of cases) {
-    it(testCase.name, ({ signal }) =>
-      runProviderCase(testCase, { provider, signal, secondProvider: () => module.open(context(options)) }),
-    );
-  }
-
-  it('can do what they claim', () => {
-    expect(new Set(provider.capabilities)).toEqual(claims.capabilities);
-  });
-});
-
-describe.runIf(isThere)('faults of the service', () => {
-  let subject: CloudSubject;
-  let provider: SandboxProvider;
-  beforeAll(async () => {
-    provider = await module.open(context());
-    subject = subjectOf(provider);
-  });
-  afterEach(() => service.faults.clear());
-
-  // A kill of E2B's is over when it is answered: no deletion is ever stuck.
-  for (const testCase of cloudFaults.filter(({ applies }) => applies === undefined)) {
-    it(testCase.name, ({ signal }) => runCloudFaultCase(testCase, subject, signal));
-  }
-});
-
+const start = async (): Promise<{ server: E2bService; close: () => Promise<void> }> => {
+  const service = await startE2bService();
+  return { server: service, close: () => service.close() };
+};
 const ONE = /^\/sandboxes\/[^/]+$/;
 
-function subjectOf(provider: SandboxProvider): CloudSubject {
-  return {
-    provider,
+describeServiceAdapter({
+  title: 'sandboxes of E2B that keep their disk in a pause',
+  module,
+  start,
+  secrets: { E2B_API_KEY: API_KEY },
+  options: ({ url }) => ({ apiUrl: url, sandboxUrl: url, cwd: '/workspace', keepMemory: false }),
+  without: ['pause'],
+  // The others are those of sandboxes that keep their memory.
+  cases: ({ needs = [] }) => needs.includes('stop'),
+});
+
+describeServiceAdapter({
+  title: 'sandboxes of E2B',
+  module,
+  start,
+  secrets: { E2B_API_KEY: API_KEY },
+  options: ({ url }) => ({ apiUrl: url, sandboxUrl: url, cwd: '/workspace' }),
+  without: ['stop'],
+  wrongKey: 'e2b_00',
+  removesAtOnce: true,
+  facts: (service) => ({
     faults: service.faults,
     matches: {
       create: ({ method, path }) => method === 'POST' && /^(\/v2)?\/sandboxes$/.test(path),
@@ -93,10 +51,9 @@ function subjectOf(provider: SandboxProvider): CloudSubject {
         answer: { status: 404, body: { code: 404, message: 'not found' } },
       },
     ],
-    withWrongKey: () => module.open(context({}, 'e2b_00')),
     count: () => service.server.sandboxes.all().length,
     makeForeign: async () => {
-      const connection = { apiKey: service.apiKey, apiUrl: service.url, sandboxUrl: service.url };
+      const connection = { apiKey: API_KEY, apiUrl: service.url, sandboxUrl: service.url };
       const foreign = await Sandbox.create({ ...connection, metadata: { somebody: 'else' } });
       return async () => {
         const isRunning = await foreign.isRunning();
@@ -105,12 +62,12 @@ function subjectOf(provider: SandboxProvider): CloudSubject {
       };
     },
     setPageSize: (size) => service.setPageSize(size),
-  };
-}
+  }),
+  more: (subject) => describe('one of them,', () => tellMore(subject)),
+});
 
-describe.runIf(isThere)('a sandbox of E2B', () => {
-  const signal = new AbortController().signal;
-  let provider: SandboxProvider;
+function tellMore(subject: AdapterSubject<E2bService>): void {
+  const { context } = subject;
   let count = 0;
   const spec = (over: Partial<SandboxSpec> = {}): SandboxSpec => ({
     name: `sublet-test${++count}`,
@@ -120,29 +77,28 @@ describe.runIf(isThere)('a sandbox of E2B', () => {
     ephemeral: false,
     ...over,
   });
-  beforeAll(async () => (provider = await module.open(context())));
 
-  it('that is killed elsewhere is lost to its commands', async () => {
-    const sandbox = await provider.create(spec(), signal);
-    await service.server.sandboxes.kill(sandbox.ref.providerId ?? '');
+  it('that is killed elsewhere is lost to its commands', async ({ signal }) => {
+    const sandbox = await subject.provider.create(spec(), signal);
+    await subject.server.server.sandboxes.kill(sandbox.ref.providerId ?? '');
     await expect(sandbox.commands.run('true')).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
   });
 
-  it('that is paused is not woken by attaching or by a command', async () => {
+  it('that is paused is not woken by attaching or by a command', async ({ signal }) => {
     const wanted = spec();
-    const sandbox = await provider.create(wanted, signal);
-    await provider.pause?.(sandbox.ref, signal);
-    const found = await provider.attach(sandbox.ref, signal);
+    const sandbox = await subject.provider.create(wanted, signal);
+    await subject.provider.pause?.(sandbox.ref, signal);
+    const found = await subject.provider.attach(sandbox.ref, signal);
     expect(found?.state).toBe('paused');
     await expect(found?.commands.run('true')).rejects.toMatchObject({ code: 'STATE_CONFLICT' });
-    expect((await provider.attach({ name: wanted.name }, signal))?.state).toBe('paused');
-    await provider.destroy({ name: wanted.name }, signal);
+    expect((await subject.provider.attach({ name: wanted.name }, signal))?.state).toBe('paused');
+    await subject.provider.destroy({ name: wanted.name }, signal);
   });
 
-  it('is made and resumed at a server without the newer paths', async () => {
+  it('is made and resumed at a server without the newer paths', async ({ signal }) => {
     const isNewer = ({ method, path }: { method: string; path: string }): boolean =>
       method === 'POST' && path.startsWith('/v2/');
-    service.faults.arm(
+    subject.server.faults.arm(
       isNewer,
       { kind: 'answer', answer: { status: 404, body: 'no matching operation was found' } },
       1e9,
@@ -153,22 +109,22 @@ describe.runIf(isThere)('a sandbox of E2B', () => {
     await older.resume?.(sandbox.ref, signal);
     expect((await sandbox.commands.run('echo awake')).stdout).toBe('awake\n');
     await older.destroy(sandbox.ref, signal);
-    service.faults.clear();
+    subject.server.faults.clear();
   });
 
-  it('of an unknown template is refused by its name', async () => {
-    const error = await provider.create(spec({ image: 'nothing' }), signal).catch((cause: unknown) => cause);
+  it('of an unknown template is refused by its name', async ({ signal }) => {
+    const error = await subject.provider.create(spec({ image: 'nothing' }), signal).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ code: 'CREATE_FAILED', message: 'E2B has no template "nothing" for this key.' });
   });
 
-  it('that was to have a desktop and cannot is undone', async () => {
-    const before = service.server.sandboxes.all().length;
-    const creating = provider.create(spec({ kind: 'desktop' }), signal);
+  it('that was to have a desktop and cannot is undone', async ({ signal }) => {
+    const before = subject.server.server.sandboxes.all().length;
+    const creating = subject.provider.create(spec({ kind: 'desktop' }), signal);
     await expect(creating).rejects.toMatchObject({ code: 'CREATE_FAILED', hint: expect.stringContaining('"desktop"') });
-    expect(service.server.sandboxes.all()).toHaveLength(before);
+    expect(subject.server.server.sandboxes.all()).toHaveLength(before);
   });
 
-  it('is asked to live no longer than the account allows', async () => {
+  it('is asked to live no longer than the account allows', async ({ signal }) => {
     const strict = await module.open(context({ maxTimeout: 60 }));
     const sandbox = await strict.create(spec({ deadManMs: 3600_000 }), signal);
     const found = await strict.attach(sandbox.ref, signal);
@@ -177,13 +133,15 @@ describe.runIf(isThere)('a sandbox of E2B', () => {
     await strict.destroy(sandbox.ref, signal);
   });
 
-  it('has its key in no error, and a provider without one says how to set it', async () => {
-    const stranger = await module.open(context({}, 'e2b_5ec2e7'));
+  it('has its key in no error, and a provider without one says how to set it', async ({ signal }) => {
+    const stranger = await module.open(context({}, { E2B_API_KEY: 'e2b_5ec2e7' }));
     const error = await stranger.create(spec(), signal).catch((cause: unknown) => cause);
     expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('5ec2e7');
-    await expect(module.open({ ...context(), secret: () => undefined })).rejects.toMatchObject({ code: 'AUTH_FAILED' });
-    const probe = await module.probe({ ...context(), secret: () => undefined });
+    await expect(module.open(context({}, {}))).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+    const probe = await module.probe(context({}, {}));
     expect(probe.usable).toBe(false);
-    expect(probe.findings).toContainEqual(expect.objectContaining({ fix: 'sublet config set E2B_API_KEY' }));
+    expect(probe.findings).toContainEqual(
+      expect.objectContaining({ fix: expect.stringContaining('sublet config set E2B_API_KEY') as unknown }),
+    );
   });
-});
+}

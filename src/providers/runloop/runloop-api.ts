@@ -1,8 +1,8 @@
 /** Runloop through its SDK. What may be asked again is; a create, a command and a change of state never are. */
 import type { Runloop } from '@runloop/api-client';
-import { loadSdk } from '../../provider/load-sdk.ts';
 import type { ShellAnswer } from '../../provider/posix/inside/called-process.ts';
 import { shellQuote } from '../../provider/posix/shell-quote.ts';
+import { loadSdk } from '../../provider/load-sdk.ts';
 import { type RunloopConfig, SDK } from './runloop-config.ts';
 import { toRunloopError, translated } from './runloop-errors.ts';
 

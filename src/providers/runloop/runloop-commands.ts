@@ -2,8 +2,8 @@
 import type { Clock } from '../../core/clock.ts';
 import { callProcess, type ShellCall } from '../../provider/posix/inside/called-process.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
+import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import type { RunloopApi } from './runloop-api.ts';
-import { isGone, lostError } from './runloop-errors.ts';
 
 export interface RunloopCommandsOptions {
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export function createRunloopCommands(options: RunloopCommandsOptions): RemoteCo
   const { clock, api, name, id, workdir } = options;
   const call: ShellCall = (script) =>
     api.execute(id, script).catch((cause: unknown) => {
-      throw isGone(cause) ? lostError(name, cause) : cause;
+      throw isNotFound(cause) ? lostError('Runloop', name, cause) : cause;
     });
   // Its paths begin at the home of the user.
   const upload = async (file: string, bytes: Uint8Array): Promise<string> => {

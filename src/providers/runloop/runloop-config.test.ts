@@ -1,20 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../core/system-clock.ts';
-import type { ProviderContext } from '../../provider/define-provider.ts';
+import { providerContext as context } from '../../../test/setup/serve-namespaces.ts';
 import { toDevbox } from './devbox-facts.ts';
 import { provider } from './index.ts';
 import { parseRunloopConfig } from './runloop-config.ts';
-
-function context(options: Record<string, unknown>, secrets: Record<string, string> = {}): ProviderContext {
-  const log = { debug() {}, info() {}, warn() {} };
-  return { stateDir: '/nowhere', clock: systemClock, log, options, secret: (name) => secrets[name] };
-}
 
 const KEY = { RUNLOOP_API_KEY: 'ak_secret' };
 
 describe('the configuration of runloop', () => {
   it('needs a key, and says how to give one', () => {
-    expect(() => parseRunloopConfig(context({}))).toThrow(
+    expect(() => parseRunloopConfig(context({}, {}))).toThrow(
       expect.objectContaining({ code: 'AUTH_FAILED', hint: expect.stringContaining('RUNLOOP_API_KEY') as unknown }),
     );
   });
@@ -35,7 +29,7 @@ describe('the configuration of runloop', () => {
 
 describe('the probe of runloop', () => {
   it('names what is missing with the line that brings it, and never a key', async () => {
-    const without = await provider.probe(context({}));
+    const without = await provider.probe(context({}, {}));
     expect([without.usable, without.findings[0]?.level]).toEqual([false, 'fail']);
     const withKey = await provider.probe(context({}, KEY));
     expect(withKey.usable).toBe(true);

@@ -1,7 +1,7 @@
 /** What the provider can do, what its section of a profile may say, and what it assumes where nothing is said. */
-import { SubletError } from '../../core/errors.ts';
 import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext, ProviderOptionField } from '../../provider/define-provider.ts';
+import { ServiceOptions } from '../../provider/service/service-options.ts';
 
 export const CAPABILITIES: readonly Capability[] = [
   'stop',
@@ -44,36 +44,18 @@ export interface RunloopConfig {
 
 /** CONFIG_INVALID for what cannot be, AUTH_FAILED without a key. */
 export function parseRunloopConfig(context: ProviderContext): RunloopConfig {
-  const { options } = context;
-  const text = (name: string): string | undefined => options[name] as string | undefined;
-  const baseUrl = (text('baseUrl') ?? context.secret('RUNLOOP_BASE_URL') ?? DEFAULT_URL).replace(/\/+$/, '');
-  if (!/^https?:\/\//.test(baseUrl)) throw invalid('baseUrl', baseUrl, `Give a URL, such as ${DEFAULT_URL}.`);
-  const cwd = (text('cwd') ?? DEFAULT_CWD).replace(/(?<=.)\/+$/, '');
-  if (!cwd.startsWith('/')) throw invalid('cwd', cwd, 'Give an absolute path.');
-  const size = SIZES.find((each) => each === text('size'));
-  if (text('size') !== undefined && size === undefined)
-    throw invalid('size', text('size'), `One of ${SIZES.join(', ')}.`);
-  const apiKey = context.secret(API_KEY);
-  if (apiKey === undefined || apiKey === '') {
-    throw new SubletError('AUTH_FAILED', 'There is no key for Runloop.', {
-      hint: `Set ${API_KEY}, or run: sublet config set ${API_KEY}`,
-    });
-  }
+  const options = new ServiceOptions('runloop', context);
   return {
-    apiKey,
-    baseUrl,
-    image: text('snapshot') ?? text('blueprint'),
-    size,
-    cwd,
-    noNetworkPolicy: text('noNetworkPolicy'),
+    baseUrl: options.url('baseUrl', 'RUNLOOP_BASE_URL', DEFAULT_URL),
+    image: options.text('snapshot') ?? options.text('blueprint'),
+    size: options.oneOf('size', SIZES),
+    cwd: options.directory('cwd') ?? DEFAULT_CWD,
+    noNetworkPolicy: options.text('noNetworkPolicy'),
+    apiKey: options.key('Runloop', API_KEY),
   };
 }
 
 /** What this configuration leaves of it. */
 export function capabilitiesOf({ noNetworkPolicy }: RunloopConfig): ReadonlySet<Capability> {
   return new Set(CAPABILITIES.filter((capability) => capability !== 'network-none' || noNetworkPolicy !== undefined));
-}
-
-function invalid(option: string, value: string | undefined, hint: string): SubletError {
-  return new SubletError('CONFIG_INVALID', `runloop.${option} is "${value}", which cannot be.`, { hint });
 }

@@ -1,12 +1,11 @@
 /** Runloop on loopback, with real sandboxes behind it. It refuses what the service refuses. */
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { CommandResult } from '../../core/commands.ts';
 import { SubletError } from '../../core/errors.ts';
 import type { SandboxProvider } from '../../provider/provider.ts';
 import { type BackingSandbox, BackingSandboxes } from '../../testing/loopback/backing-sandboxes.ts';
-import { FaultSwitchboard } from '../../testing/loopback/fault-switchboard.ts';
+import type { FaultSwitchboard } from '../../testing/loopback/fault-switchboard.ts';
+import { type LoopbackRequest, LoopbackServer, Refusal } from '../../testing/loopback/loopback-server.ts';
 
 interface CreateBody {
   readonly name?: string;
@@ -29,23 +28,12 @@ const DEFAULT_LINES = 100;
 /** The only policy that this account has: nothing is allowed. */
 export const NO_NETWORK = 'npol_nothing';
 
-/** An answer other than 200. */
-class Refusal extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
 export class RunloopServer {
-  readonly faults: FaultSwitchboard = new FaultSwitchboard();
   readonly sandboxes: BackingSandboxes;
-  url = '';
   /** How many programs run now. */
   executing = 0;
   readonly #apiKey: string;
-  readonly #server: Server;
+  readonly #server: LoopbackServer;
   /** Devboxes that were shut down stay in the list. */
   readonly #over: Record<string, unknown>[] = [];
   readonly #executions = new Map<string, Execution>();
@@ -53,37 +41,30 @@ export class RunloopServer {
   constructor(provider: SandboxProvider, apiKey: string) {
     this.#apiKey = apiKey;
     this.sandboxes = new BackingSandboxes(provider);
-    this.#server = createServer(this.faults.wrap((request, response) => void this.#serve(request, response)));
+    // By name: a number cannot have the names of tunnels before it.
+    this.#server = new LoopbackServer({ answer: (request) => this.#serve(request), hostname: 'localhost' });
   }
 
-  async open(): Promise<void> {
-    // As services do: what is asked over a connection that just closed is not asked again.
-    this.#server.keepAliveTimeout = 120_000;
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    // By name: a number cannot have the names of tunnels before it.
-    this.url = `http://localhost:${(this.#server.address() as AddressInfo).port}`;
+  get url(): string {
+    return this.#server.url;
+  }
+
+  get faults(): FaultSwitchboard {
+    return this.#server.faults;
+  }
+
+  open(): Promise<void> {
+    return this.#server.open();
   }
 
   async close(): Promise<void> {
-    this.faults.clear();
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await this.#server.close();
     await this.sandboxes.close();
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', this.url);
-    try {
-      const body = await readBody(request);
-      if (request.headers.authorization !== `Bearer ${this.#apiKey}`) throw new Refusal(401, 'Invalid API key.');
-      const answer = await this.#route(`${request.method} ${url.pathname}`, url.searchParams, body);
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(answer ?? {}));
-    } catch (error) {
-      const status = error instanceof Refusal ? error.status : 500;
-      response.writeHead(status, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ message: (error as Error).message }));
-    }
+  async #serve({ method, url, headers, body }: LoopbackRequest): Promise<unknown> {
+    if (headers.authorization !== `Bearer ${this.#apiKey}`) throw new Refusal(401, 'Invalid API key.');
+    return this.#route(`${method} ${url.pathname}`, url.searchParams, body);
   }
 
   async #route(route: string, query: URLSearchParams, body: unknown): Promise<unknown> {
@@ -239,13 +220,4 @@ export class RunloopServer {
       ...facts,
     };
   }
-}
-
-async function readBody(request: IncomingMessage): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of request) chunks.push(chunk as Uint8Array);
-  const bytes = Buffer.concat(chunks);
-  const type = request.headers['content-type'] ?? '';
-  if (type.startsWith('multipart/')) return new Response(bytes, { headers: { 'content-type': type } }).formData();
-  return bytes.length === 0 ? {} : JSON.parse(bytes.toString());
 }
