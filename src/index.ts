@@ -50,6 +50,8 @@ export type { EventFilter, EventType, SubletEvent } from './core/events.ts';
 export { EVENT_TYPES } from './core/events.ts';
 export type { FileContent, FileInfo, FileKind, FileOptions, Files } from './core/files.ts';
 export type { CommandId, OwnerId, SandboxId } from './core/ids.ts';
+export type { Need } from './core/needs.ts';
+export { NEEDS } from './core/needs.ts';
 export type { NetworkLevel } from './core/network.ts';
 export { NETWORK_LEVELS } from './core/network.ts';
 export type { ExitAction, IdleAction, LifecyclePolicy, LostAction } from './core/policy.ts';
@@ -67,6 +69,7 @@ export type {
 } from './core/pools.ts';
 export { DEFAULT_POOL } from './core/pool-settings.ts';
 export type { RecoveryAction } from './core/recovery.ts';
+export type { PassedOver } from './core/routing.ts';
 export type { SandboxKind, SessionKey, SessionKeyInput, SessionKeyParts } from './core/session-key.ts';
 export { formatSessionKey, parseSessionKey, SANDBOX_KINDS, sessionKey } from './core/session-key.ts';
 export type { SnapshotInfo } from './core/snapshots.ts';

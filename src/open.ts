@@ -4,6 +4,7 @@ import { access } from 'node:fs/promises';
 import { isRunning, readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
 import { ensureHome, homePaths, type Environment } from './config/home.ts';
+import type { ResolvedConfig } from './config/resolve-sandbox.ts';
 import type { StoreName } from './config/store-choice.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
 import type { Clock } from './core/clock.ts';
@@ -230,11 +231,17 @@ async function resolve(
   wanted: SandboxOptions,
   facts: Parameters<Config['resolve']>[1],
 ): ReturnType<Config['resolve']> {
-  const resolved = await installation.config.resolve(wanted, facts);
-  // Names that were given to images on this machine; an engine has its own.
+  const { otherwise, ...first } = await installation.config.resolve(wanted, facts);
+  const resolved = await withImage(installation, first);
+  if (otherwise === undefined) return resolved;
+  return { ...resolved, otherwise: await Promise.all(otherwise.map((choice) => withImage(installation, choice))) };
+}
+
+// Names that were given to images on this machine; an engine has its own.
+async function withImage({ config }: Installation, resolved: ResolvedConfig): Promise<ResolvedConfig> {
   if (resolved.image === undefined || resolved.provider === 'docker') return resolved;
   const { resolveImage } = await import('./config/images.ts');
-  return { ...resolved, image: await resolveImage(installation.config.home, resolved.image) };
+  return { ...resolved, image: await resolveImage(config.home, resolved.image) };
 }
 
 async function loadProvider(loaders: typeof PROVIDERS, id: string): Promise<ProviderModule> {

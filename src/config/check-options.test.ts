@@ -58,7 +58,7 @@ describe('checkOptions', () => {
       env: { 'A B': 'x', N: 1 },
     };
     expect(problemsOf(options)).toEqual([
-      'sandbox: must be the name of a profile or a provider',
+      'sandbox: must be the name of a profile or a provider, or a list of them',
       'network: must be one of open, allowlist, none; did you mean "open"?',
       'env.A B: is not a name a variable can have',
       'env.N: must be a string',

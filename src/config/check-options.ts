@@ -8,8 +8,10 @@ import {
   image,
   LIMIT_RULES,
   MOUNT_RULES,
+  needs,
   network,
   POLICY_RULES,
+  sandboxNames,
   variableName,
   variableValue,
   type Rule,
@@ -18,15 +20,11 @@ import {
 /** CONFIG_INVALID with every problem and its path. */
 export function checkOptions(options: SandboxOptions): void {
   const problems: Problem[] = [];
-  check(
-    'sandbox',
-    options.sandbox,
-    (value) => (typeof value === 'string' && value !== '' ? undefined : 'must be the name of a profile or a provider'),
-    problems,
-  );
+  check('sandbox', options.sandbox, sandboxNames, problems);
   check('image', options.image, image, problems);
   check('network', options.network, network, problems);
   check('contextId', options.contextId, contextId, problems);
+  check('needs', options.needs, needs, problems);
   checkEnv(options.env, problems);
   checkFields('limits', options.limits, LIMIT_RULES, problems);
   checkMounts(options.mounts, problems);
@@ -67,7 +65,8 @@ function checkMounts(mounts: unknown, problems: Problem[]): void {
   problems.push(...targetsTwice(mounts));
 }
 
-function checkFields(
+/** Each field by its rule; others are unknown. */
+export function checkFields(
   path: string,
   value: unknown,
   rules: Readonly<Record<string, Rule>>,

@@ -389,4 +389,93 @@ describe('Config', () => {
       expect(await row()).toEqual({ path: 'e2b.apiKey', value: '***', source: 'config.env' });
     });
   });
+
+  describe('an ordered choice', () => {
+    it('is a list, names with commas, a variable or a file', async () => {
+      await profile('production', { sandbox: ['e2b', 'namespace'] });
+      const asked = [
+        config().resolve({ sandbox: ['e2b', 'namespace'] }, { kind: 'execution' }),
+        config().resolve({ sandbox: 'e2b, namespace' }, { kind: 'execution' }),
+        config({ SUBLET_SANDBOX: 'e2b,namespace' }).resolve({}, { kind: 'execution' }),
+        config().resolve({ sandbox: 'production' }, { kind: 'execution' }),
+      ];
+      for (const { profile: name, otherwise } of await Promise.all(asked))
+        expect([name, otherwise?.map((other) => other.profile)]).toEqual(['e2b', ['namespace']]);
+    });
+
+    it('names each once, and a file among others stands for what it names', async () => {
+      await profile('production', { sandbox: ['e2b', 'namespace'] });
+      const { profile: name, otherwise } = await config().resolve(
+        { sandbox: ['namespace', 'production', 'local'] },
+        { kind: 'execution' },
+      );
+      expect([name, ...(otherwise ?? []).map((other) => other.profile)]).toEqual(['namespace', 'e2b', 'local']);
+    });
+
+    it('has what each profile says, and what the call says for all', async () => {
+      await profile('big', { provider: 'e2b', limits: { memory: '2g' }, needs: ['ports'] });
+      const { otherwise, ...first } = await config().resolve(
+        { sandbox: ['namespace', 'big'], env: { A: '1' }, needs: ['pause'] },
+        { kind: 'execution' },
+      );
+      expect([first.limits, first.needs, first.env]).toEqual([{}, ['pause'], { A: '1' }]);
+      expect(otherwise).toMatchObject([
+        { limits: { memoryBytes: 2 * 1024 ** 3 }, needs: ['pause', 'ports'], env: { A: '1' } },
+      ]);
+    });
+
+    it('never has a weaker network at a later choice', async () => {
+      await profile('open', { provider: 'e2b', network: 'open' });
+      await profile('production', { sandbox: ['open', 'namespace'], network: 'none', needs: ['pause'] });
+      const closedFirst = await config().resolve({ sandbox: ['namespace', 'open'] }, { kind: 'execution' });
+      expect([closedFirst.network, closedFirst.otherwise?.[0]?.network]).toEqual(['none', 'none']);
+      const floor = await config().resolve({ sandbox: 'production' }, { kind: 'execution' });
+      expect([floor.network, floor.needs]).toEqual(['none', ['pause']]);
+      const asked = await config().resolve({ sandbox: 'production', network: 'open' }, { kind: 'execution' });
+      expect([asked.network, asked.otherwise?.[0]?.network]).toEqual(['open', 'open']);
+    });
+
+    it('with a name that is nobody’s is refused as a whole, before it is needed', async () => {
+      const error = await rejection(config().resolve({ sandbox: ['namespace', 'e2c'] }, { kind: 'execution' }));
+      expect([error.code, error.hint]).toEqual(['PROFILE_NOT_FOUND', 'Did you mean "e2b"?']);
+    });
+
+    it('does not name another file that is one', async () => {
+      await profile('a', { sandbox: ['b', 'local'] });
+      await profile('b', { sandbox: ['a'] });
+      const error = await rejection(config().resolve({ sandbox: 'a' }, { kind: 'execution' }));
+      expect([error.code, error.message]).toEqual([
+        'CONFIG_INVALID',
+        'a.json is not valid:\n  sandbox: "b" is a list itself; name what it names',
+      ]);
+    });
+
+    it('is what a session used before only as far as that one', async () => {
+      const { profile: name, otherwise } = await config({ SUBLET_SANDBOX: 'e2b,namespace' }).resolve(
+        {},
+        { kind: 'execution', previousProfile: 'namespace' },
+      );
+      expect([name, otherwise]).toEqual(['namespace', undefined]);
+    });
+
+    it('is explained choice by choice', async () => {
+      await profile('production', { sandbox: ['e2b', 'namespace'], network: 'none' });
+      const rows = await config({ E2B_API_KEY: 'secret' }).explain({ sandbox: 'production' });
+      expect(rows).toEqual(
+        expect.arrayContaining([
+          { path: '1: sandbox', value: 'e2b', source: 'profile production.json' },
+          { path: '1: e2b.apiKey', value: '***', source: 'env E2B_API_KEY' },
+          { path: '2: sandbox', value: 'namespace', source: 'profile production.json' },
+          { path: '2: namespace.cgroups', value: true, source: 'default' },
+        ]),
+      );
+    });
+
+    it('is listed with what it names', async () => {
+      const file = await profile('production', { sandbox: 'e2b,namespace' });
+      expect(await config().profiles()).toEqual([
+        { name: 'production', file, provider: undefined, choices: ['e2b', 'namespace'] },
+      ]);
+    });
+  });
 });

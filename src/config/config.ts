@@ -11,7 +11,6 @@ import { ProfileFiles, type ProfileSummary } from './profile-files.ts';
 import type { ProviderCatalog } from './provider-catalog.ts';
 import { resolveSandbox, type ResolvedConfig, type ResolveFacts, type ResolveSources } from './resolve-sandbox.ts';
 import { resolveSecret } from './resolve-secret.ts';
-import { chooseSandbox } from './sandbox-name.ts';
 import type { Sourced } from './sourced.ts';
 import { chooseStore, type StoreChoice, type StoreName } from './store-choice.ts';
 import { watchdogSetting } from './watchdog-setting.ts';
@@ -75,7 +74,7 @@ export function createConfig(ports: ConfigPorts): Config {
     resolve: (options, facts) => resolveSandbox(options, facts, sources),
     providerSettings: async (provider, profileName) => {
       const loaded = await profiles.load(profileName);
-      const profile = loaded?.provider === provider ? loaded : undefined;
+      const profile = loaded?.choices === undefined && loaded?.provider === provider ? loaded : undefined;
       const configEnv = await readKeys();
       return {
         options: await optionsOf(provider, profile, ports.providers),
@@ -84,13 +83,10 @@ export function createConfig(ports: ConfigPorts): Config {
     },
     watchdog: () => watchdogSetting(env, warn),
     explain: async (options = {}, kind = 'execution') => {
-      const { explanation } = await resolveSandbox(options, { kind }, sources);
-      const { provider, profile } = await chooseSandbox({ sandbox: options.sandbox }, sources);
-      const secrets = await explainSecrets(provider, profile, sources, readKeys);
+      const { otherwise = [], ...first } = await resolveSandbox(options, { kind }, sources);
       const { value, source } = await store();
       return [
-        ...explanation,
-        ...secrets,
+        ...(await explainChoices([first, ...otherwise], sources, readKeys)),
         { path: 'store', value: value.shown, source },
         { path: 'watchdog', ...watchdogSetting(env, warn) },
       ];
@@ -123,13 +119,30 @@ async function optionsOf(
   });
 }
 
+/** Of several, each with its number before its paths. */
+async function explainChoices(
+  choices: readonly ResolvedConfig[],
+  sources: ResolveSources,
+  readKeys: () => Promise<ConfigEnv>,
+): Promise<readonly ExplainRow[]> {
+  const rows = choices.map(async ({ explanation, provider, profile }) => [
+    ...explanation,
+    ...(await explainSecrets(provider, profile, sources, readKeys)),
+  ]);
+  const explained = await Promise.all(rows);
+  if (explained.length === 1) return explained.flat();
+  return explained.flatMap((each, index) => each.map((row) => ({ ...row, path: `${index + 1}: ${row.path}` })));
+}
+
 async function explainSecrets(
   provider: string,
-  profile: Profile | undefined,
+  profileName: string,
   sources: ResolveSources,
   readKeys: () => Promise<ConfigEnv>,
 ): Promise<readonly ExplainRow[]> {
   const { options } = await sources.providers.describe(provider);
+  const loaded = await sources.profiles.load(profileName);
+  const profile = loaded?.choices === undefined ? loaded : undefined;
   const configEnv = await readKeys();
   const rows = new Explanation();
   for (const [name, { secret: variable }] of Object.entries(options)) {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { SubletError } from '../core/errors.ts';
 import type { ProviderOptionField } from '../provider/define-provider.ts';
 import { parseProfile } from './parse-profile.ts';
-import type { Profile } from './profile.ts';
+import type { Profile, RouteProfile } from './profile.ts';
 import { PROFILE_FIELDS } from './profile-schema.ts';
 import type { ProviderCatalog } from './provider-catalog.ts';
 
@@ -27,13 +27,18 @@ const providers: ProviderCatalog = {
   describe: async (id) => ({ id, capabilities: [], options: OPTIONS[id] ?? {} }),
 };
 
-function parse(raw: unknown): Promise<Profile> {
+async function parse(raw: unknown): Promise<Profile> {
+  const profile = await parseFile(raw);
+  return profile.choices === undefined ? profile : expect.unreachable();
+}
+
+function parseFile(raw: unknown): Promise<Profile | RouteProfile> {
   const text = typeof raw === 'string' ? raw : JSON.stringify(raw);
   return parseProfile('docker', '/home/ann/.sublet/sandboxes/docker.json', text, providers);
 }
 
 async function problemsOf(raw: unknown): Promise<readonly string[]> {
-  const error = await parse(raw).then(
+  const error = await parseFile(raw).then(
     () => expect.unreachable(),
     (cause: unknown) => cause,
   );
@@ -257,6 +262,31 @@ describe('an invalid profile', () => {
 
   it('ignores the section of a provider that does not exist, whose options nobody knows', async () => {
     expect(await problemsOf({ provider: 'dokcer', dokcer: { anything: 1 } })).toHaveLength(1);
+  });
+});
+
+describe('a profile of choices', () => {
+  it('has names, a network level and needs', async () => {
+    expect(await parseFile({ sandbox: ['e2b', 'docker'], network: 'none', needs: ['ports'] })).toEqual({
+      name: 'docker',
+      file: '/home/ann/.sublet/sandboxes/docker.json',
+      choices: ['e2b', 'docker'],
+      network: 'none',
+      needs: ['ports'],
+    });
+  });
+
+  it('leaves the rest to the profiles it names', async () => {
+    const misplaced = 'belongs in the profiles that "sandbox" names: what they are is theirs to say';
+    const raw = { sandbox: ['e2b', 3], provider: 'e2b', image: 'x', e2b: {}, needs: ['wings'], netwrok: 'none' };
+    expect(await problemsOf(raw)).toEqual([
+      `provider: ${misplaced}`,
+      `image: ${misplaced}`,
+      `e2b: ${misplaced}`,
+      'sandbox: must be the name of a profile or a provider, or a list of them',
+      expect.stringContaining('needs: must be one of pause, stop,'),
+      'netwrok: unknown key; did you mean "network"?',
+    ]);
   });
 });
 

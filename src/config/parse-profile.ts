@@ -7,7 +7,8 @@ import { toHouseProfile } from './house-keys.ts';
 import { didYouMean } from './nearest.ts';
 import { parseJson } from './parse-json.ts';
 import { invalidConfig, isRecord, type Problem } from './problems.ts';
-import type { Profile } from './profile.ts';
+import { parseRoute } from './parse-route.ts';
+import type { Profile, RouteProfile } from './profile.ts';
 import type { ParsedProfile } from './profile-schema.ts';
 import type { ProviderCatalog, ProviderDescription } from './provider-catalog.ts';
 import { POLICY_RULES } from './rules.ts';
@@ -20,14 +21,16 @@ export async function parseProfile(
   file: string,
   text: string,
   providers: ProviderCatalog,
-): Promise<Profile> {
+): Promise<Profile | RouteProfile> {
   const source = basename(file);
   const hint = `Edit ${file}.`;
   const raw = parseJson(text, source, hint);
   if (!isRecord(raw)) throw invalidConfig(source, [{ path: '', message: 'must be a JSON object' }], hint);
 
   const problems: Problem[] = [];
-  const { provider: id, ...rest } = toHouseProfile(raw, providers.ids, problems);
+  const house = toHouseProfile(raw, providers.ids, problems);
+  if (house['sandbox'] !== undefined) return parseRoute({ name, file, fields: house, providers, problems });
+  const { provider: id, ...rest } = house;
   const provider = await findProvider(id, providers, problems);
   const fields = hoistImage(withoutForeignSections(rest, id, provider, providers, problems), provider, problems);
   problems.push(...crossFieldProblems(fields));
@@ -113,6 +116,7 @@ function toProfile(
     limits: toLimits(parsed.limits ?? {}),
     mounts: Object.freeze(parsed.mounts ?? []),
     contextId: parsed.contextId,
+    needs: Object.freeze(parsed.needs ?? []),
     policy: toPolicy(parsed),
     pools: Object.freeze(parsed.pools ?? {}),
     options: Object.freeze(Object.fromEntries(options)),

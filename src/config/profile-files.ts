@@ -4,14 +4,15 @@ import { basename, join } from 'node:path';
 import { type SubletError, toSubletError } from '../core/errors.ts';
 import { parseProfile } from './parse-profile.ts';
 import { isMissing, isOpenToOthers, unreadableError } from './private-file.ts';
-import { isProfileName, type Profile } from './profile.ts';
+import { isProfileName, type Profile, type RouteProfile } from './profile.ts';
 import type { ProviderCatalog } from './provider-catalog.ts';
 
 export interface ProfileSummary {
   readonly name: string;
   readonly file: string;
-  /** Absent when the file is not valid. */
+  /** Absent when the file is not valid, or is an ordered choice. */
   readonly provider?: string | undefined;
+  readonly choices?: readonly string[] | undefined;
   readonly error?: SubletError | undefined;
 }
 
@@ -27,7 +28,7 @@ const FRESH_MS = 1_000;
 
 interface CachedProfile {
   readonly stamp: string;
-  readonly profile: Profile | undefined;
+  readonly profile: Profile | RouteProfile | undefined;
   checkedAt: number;
 }
 
@@ -46,7 +47,7 @@ export class ProfileFiles {
   }
 
   /** The profile of that name, or undefined when there is no such file. CONFIG_INVALID when it is not valid. */
-  async load(name: string): Promise<Profile | undefined> {
+  async load(name: string): Promise<Profile | RouteProfile | undefined> {
     if (!isProfileName(name)) return undefined;
     const now = this.#options.now();
     const cached = this.#cache.get(name);
@@ -83,18 +84,19 @@ export class ProfileFiles {
   async #summary(name: string): Promise<ProfileSummary> {
     const file = this.file(name);
     try {
-      return { name, file, provider: (await this.load(name))?.provider };
+      const profile = await this.load(name);
+      return { name, file, provider: profile?.provider, choices: profile?.choices };
     } catch (error) {
       return { name, file, error: toSubletError(error, 'CONFIG_INVALID') };
     }
   }
 
-  async #read(name: string, file: string, mode: number): Promise<Profile | undefined> {
+  async #read(name: string, file: string, mode: number): Promise<Profile | RouteProfile> {
     const text = await readFile(file, 'utf8').catch((cause: unknown) => {
       throw unreadableError(file, cause);
     });
     const profile = await parseProfile(name, file, text, this.#options.providers);
-    if (Object.keys(profile.secrets).length > 0 && isOpenToOthers(mode)) {
+    if (profile.choices === undefined && Object.keys(profile.secrets).length > 0 && isOpenToOthers(mode)) {
       this.#options.warn(`${file} holds a key and can be read by other users. Run: chmod 600 ${file}`);
     }
     return profile;

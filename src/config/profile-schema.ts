@@ -1,5 +1,6 @@
 /** The schema of profile files. Imported late: loading zod costs more than everything else a command does. */
 import { z } from 'zod';
+import { NEEDS } from '../core/needs.ts';
 import { NETWORK_LEVELS } from '../core/network.ts';
 import { POOL_FIELDS, POOL_REUSES, WHEN_FULL } from '../core/pool-problems.ts';
 import { SANDBOX_KINDS } from '../core/session-key.ts';
@@ -63,6 +64,10 @@ const shared = {
   limits: limits.optional(),
   mounts: z.array(mount, { error: 'must be a list' }).optional().describe('Directories of the machine, shown inside.'),
   contextId: text(rules.contextId, 'A named volume at the working directory that outlives the sandbox.').optional(),
+  needs: z
+    .array(z.enum(NEEDS, asError(rules.oneOf(NEEDS))), { error: 'must be a list' })
+    .optional()
+    .describe('What its provider must be able to do: a provider that cannot is not asked.'),
   pools: z
     .record(text(rules.poolName, ''), pool, { error: 'must be an object of pools' })
     .optional()

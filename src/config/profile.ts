@@ -1,4 +1,5 @@
-/** A profile file, validated and frozen. */
+/** Profile files, validated and frozen: of one sandbox, or of an ordered choice of them. */
+import type { Need } from '../core/needs.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { LifecyclePolicy } from '../core/policy.ts';
 import type { PoolOverrides } from '../core/pool-settings.ts';
@@ -7,6 +8,7 @@ import type { Limits, Mount } from '../core/spec.ts';
 import type { Secret } from './secret.ts';
 
 export interface Profile {
+  readonly choices?: undefined;
   /** What `--sandbox` takes: the file's name without `.json`. */
   readonly name: string;
   readonly file: string;
@@ -18,12 +20,25 @@ export interface Profile {
   readonly limits: Limits;
   readonly mounts: readonly Mount[];
   readonly contextId: string | undefined;
+  readonly needs: readonly Need[];
   readonly policy: Partial<LifecyclePolicy>;
   readonly pools: Readonly<Record<string, PoolOverrides>>;
   /** The section named after the provider, without its secrets and without defaults. */
   readonly options: Readonly<Record<string, unknown>>;
   /** The section's secrets, by the variable that could hold them instead. */
   readonly secrets: Readonly<Record<string, Secret>>;
+}
+
+/** A profile file that says where, and leaves what to the profiles it names. */
+export interface RouteProfile {
+  readonly name: string;
+  readonly file: string;
+  /** Names of profiles and providers, in order. */
+  readonly choices: readonly string[];
+  readonly provider?: undefined;
+  readonly pools?: undefined;
+  readonly network: NetworkLevel | undefined;
+  readonly needs: readonly Need[];
 }
 
 /** What a profile may be called. It becomes a file name, so it cannot be a path. */

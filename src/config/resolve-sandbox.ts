@@ -1,17 +1,19 @@
 /** Merges call, profile, environment and defaults into what is to be made, and remembers where each value came from. */
 import { posix } from 'node:path';
 import type { SandboxOptions } from '../core/api.ts';
-import type { NetworkLevel } from '../core/network.ts';
+import type { Need } from '../core/needs.ts';
+import { isAtLeastAsTight, type NetworkLevel } from '../core/network.ts';
 import { defaultPolicy, type LifecyclePolicy } from '../core/policy.ts';
 import type { SandboxKind } from '../core/session-key.ts';
 import type { Limits, Mount, ResolvedSandbox } from '../core/spec.ts';
 import { checkOptions } from './check-options.ts';
 import { ENV_SUFFIXES, type EnvValues, type NumberField } from './env-values.ts';
 import { Explanation, type ExplainRow } from './explanation.ts';
-import type { Profile } from './profile.ts';
+import { invalidConfig } from './problems.ts';
+import type { Profile, RouteProfile } from './profile.ts';
 import type { ProviderDescription } from './provider-catalog.ts';
 import { LIMIT_RULES, POLICY_RULES } from './rules.ts';
-import { chooseSandbox, type NameSources } from './sandbox-name.ts';
+import { chooseSandboxes, type ChosenSandbox, type NameSources } from './sandbox-name.ts';
 import { profileSource, type Sourced, type ValueSource } from './sourced.ts';
 
 export interface ResolveFacts {
@@ -28,6 +30,7 @@ export interface ResolvedConfig extends ResolvedSandbox {
   /** The provider's section with its defaults; never a secret. */
   readonly providerOptions: Readonly<Record<string, unknown>>;
   readonly explanation: readonly ExplainRow[];
+  readonly otherwise?: readonly ResolvedConfig[] | undefined;
 }
 
 /** CONFIG_INVALID, PROFILE_NOT_FOUND or PROVIDER_UNUSABLE; without a profile file it costs one stat a second. */
@@ -37,14 +40,28 @@ export async function resolveSandbox(
   sources: ResolveSources,
 ): Promise<ResolvedConfig> {
   checkOptions(options);
-  const { name, provider, profile } = await chooseSandbox(
-    { sandbox: options.sandbox, previousProfile: facts.previousProfile },
-    sources,
-  );
+  const { sandbox } = options;
+  const [first, ...others] = await chooseSandboxes({ sandbox, previousProfile: facts.previousProfile }, sources);
+  if (first === undefined) throw invalidConfig('The call', [{ path: 'sandbox', message: 'names nothing' }]);
+  const resolved = await resolveChoice(first, options, facts, sources, undefined);
+  if (others.length === 0) return resolved;
+  const otherwise = others.map((choice) => resolveChoice(choice, options, facts, sources, resolved.network));
+  return Object.freeze({ ...resolved, otherwise: await Promise.all(otherwise) });
+}
+
+/** `floor`: the level of the first choice, which no other falls below. */
+async function resolveChoice(
+  { name, provider, profile, route }: ChosenSandbox,
+  options: SandboxOptions,
+  facts: ResolveFacts,
+  sources: ResolveSources,
+  floor: NetworkLevel | undefined,
+): Promise<ResolvedConfig> {
   const description = await sources.providers.describe(provider);
   const layers: Layers = {
     options,
     profile,
+    route,
     from: profile === undefined ? 'default' : profileSource(profile),
     envValues: sources.envValues,
   };
@@ -54,14 +71,12 @@ export async function resolveSandbox(
     profile: rows.add('sandbox', name),
     provider: rows.add('provider', { value: provider, source: profile === undefined ? name.source : layers.from }),
     image: rows.add('image', layered(layers, 'image') ?? sources.envValues.image(provider) ?? unset),
-    network: rows.add(
-      'network',
-      layered(layers, 'network') ?? { value: defaultNetwork(description), source: 'default' },
-    ),
+    network: rows.add('network', resolveNetwork(layers, description, floor)),
     contextId: rows.add('contextId', layered(layers, 'contextId') ?? unset),
     limits: resolveLimits(layers, rows),
     mounts: resolveMounts(layers, rows),
     env: resolveEnv(layers, rows),
+    needs: resolveNeeds(layers, rows),
     policy: resolvePolicy(layers, provider, facts.kind, rows),
     pools: profile?.pools,
     providerOptions: resolveProviderOptions(layers, description, rows),
@@ -72,6 +87,7 @@ export async function resolveSandbox(
 interface Layers {
   readonly options: SandboxOptions;
   readonly profile: Profile | undefined;
+  readonly route: RouteProfile | undefined;
   /** What to say of the profile's values. */
   readonly from: ValueSource;
   readonly envValues: EnvValues;
@@ -94,6 +110,39 @@ function pick<T>(
   if (fromCall !== undefined && fromCall !== null) return { value: fromCall, source: 'call' };
   if (fromProfile !== undefined && fromProfile !== null) return { value: fromProfile, source: from };
   return undefined;
+}
+
+// A list in a file and the first choice of any list are floors: a choice may be tighter and never weaker.
+function resolveNetwork(
+  layers: Layers,
+  description: ProviderDescription,
+  floor: NetworkLevel | undefined,
+): Sourced<NetworkLevel> {
+  const { route, options } = layers;
+  const own = layered(layers, 'network') ?? { value: defaultNetwork(description), source: 'default' as const };
+  const floors: readonly Sourced<NetworkLevel | undefined>[] = [
+    {
+      value: options.network === undefined ? route?.network : undefined,
+      source: route ? profileSource(route) : 'default',
+    },
+    { value: floor, source: 'the first choice' },
+  ];
+  return floors.reduce<Sourced<NetworkLevel>>(
+    (level, { value, source }) =>
+      value === undefined || isAtLeastAsTight(level.value, value) ? level : { value, source },
+    own,
+  );
+}
+
+function resolveNeeds({ options, route, profile, from }: Layers, rows: Explanation): readonly Need[] {
+  const sources: readonly Sourced<readonly Need[]>[] = [
+    { value: options.needs ?? [], source: 'call' },
+    { value: route?.needs ?? [], source: route === undefined ? 'default' : profileSource(route) },
+    { value: profile?.needs ?? [], source: from },
+  ];
+  const needs = sources.flatMap(({ value, source }) => value.map((need) => ({ need, source })));
+  const distinct = needs.filter(({ need }, index) => needs.findIndex((other) => other.need === need) === index);
+  return Object.freeze(distinct.map(({ need, source }, index) => rows.add(`needs.${index}`, { value: need, source })));
 }
 
 // Nothing is reachable unless somebody asks for it. A provider that cannot cut the network says so by its capabilities.

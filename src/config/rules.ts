@@ -1,5 +1,6 @@
 /** What a value must be, in profile files and in calls alike. A rule says what is wrong, or undefined. */
 import { isAbsolute } from 'node:path';
+import { NEEDS } from '../core/needs.ts';
 import { NETWORK_LEVELS } from '../core/network.ts';
 import type { ExitAction, IdleAction, LifecyclePolicy, LostAction } from '../core/policy.ts';
 import type { Limits, Mount } from '../core/spec.ts';
@@ -74,6 +75,18 @@ export const variableValue: Rule = (value) => {
   return value.includes('\0') ? 'must not contain a NUL character' : undefined;
 };
 
+/** One name, several with commas, or a list. */
+export const sandboxNames: Rule = (value) => {
+  const isList = Array.isArray(value) && value.length > 0 && value.every(isName);
+  if (isList || (typeof value === 'string' && value.split(',').every(isName))) return undefined;
+  return 'must be the name of a profile or a provider, or a list of them';
+};
+
+export const needs: Rule = (value) => {
+  if (!Array.isArray(value)) return 'must be a list';
+  return (value as readonly unknown[]).map(oneOf(NEEDS)).find((problem) => problem !== undefined);
+};
+
 const mountPath: Rule = (value) => {
   if (typeof value !== 'string' || !isAbsolute(value)) return 'must be an absolute path';
   if (hasControlCharacter(value)) return 'must not contain control characters';
@@ -98,6 +111,14 @@ export const POLICY_RULES: Readonly<Record<keyof LifecyclePolicy, Rule>> = {
   healthCheck: boolean,
 };
 
+/** A profile file with `sandbox` instead of `provider`. */
+export const ROUTE_RULES: Readonly<Record<'$schema' | 'sandbox' | 'network' | 'needs', Rule>> = {
+  $schema: (value) => (typeof value === 'string' ? undefined : 'must be a string'),
+  sandbox: sandboxNames,
+  network,
+  needs,
+};
+
 export const LIMIT_RULES: Readonly<Record<keyof Limits, Rule>> = {
   memoryBytes: wholeCount,
   cpuMillis: wholeCount,
@@ -110,6 +131,10 @@ export const MOUNT_RULES: Readonly<Record<keyof Mount, Rule>> = {
   target: mountTarget,
   readOnly: boolean,
 };
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '' && !value.includes(',');
+}
 
 function isWithin(value: unknown, low: number, high: number): boolean {
   return typeof value === 'number' && value >= low && value <= high;

@@ -9,6 +9,7 @@ import type { LeaseTerms, SandboxOptions } from './options.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { PoolLeaseOptions, Pools } from './pools.ts';
 import type { Verdict } from './recovery.ts';
+import type { PassedOver } from './routing.ts';
 import type { SandboxSetOptions, SetPlace, SetSandboxOptions } from './sandbox-sets.ts';
 import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
 import type { SnapshotInfo } from './snapshots.ts';
@@ -89,6 +90,14 @@ export type SessionNotice =
     }
   /** It was found without processes: files are kept, what ran is gone. */
   | { readonly type: 'restarted'; readonly at: number; readonly message: string }
+  /** It was made at a later choice of the caller's list. */
+  | {
+      readonly type: 'routed';
+      readonly at: number;
+      readonly profile: string;
+      readonly passedOver: readonly PassedOver[];
+      readonly message: string;
+    }
   | { readonly type: 'network-tightened'; readonly at: number; readonly level: NetworkLevel; readonly message: string };
 
 /** A conversation's sandbox. Disposing lets go of it; it does not destroy the sandbox. */

@@ -48,6 +48,12 @@ export const ERROR_CODES = {
   POOL_EXHAUSTED: { status: 503, exit: 75, retryable: true, title: 'The pool had no sandbox to give in time.' },
   WRONG_HOST: { status: 421, exit: 69, retryable: false, title: 'The sandbox lives on another machine.' },
   CREATE_FAILED: { status: 502, exit: 70, retryable: true, title: 'The sandbox could not be made.' },
+  ROUTE_EXHAUSTED: {
+    status: 503,
+    exit: 75,
+    retryable: true,
+    title: 'No choice of an ordered list could make the sandbox.',
+  },
   CREATE_TIMEOUT: { status: 504, exit: 75, retryable: true, title: 'The sandbox was not ready in time.' },
   NETWORK_NOT_ENFORCEABLE: {
     status: 409,

@@ -1,4 +1,5 @@
 /** What a sandbox is asked to be. Shared by profiles, calls and providers. */
+import type { Need } from './needs.ts';
 import type { NetworkLevel } from './network.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { PoolOverrides } from './pool-settings.ts';
@@ -58,6 +59,9 @@ export interface ResolvedSandbox {
   readonly mounts: readonly Mount[];
   readonly contextId: string | undefined;
   readonly policy: LifecyclePolicy;
+  readonly needs?: readonly Need[] | undefined;
+  /** What to make instead when this cannot be made, in order. None of them has alternatives of its own. */
+  readonly otherwise?: readonly ResolvedSandbox[] | undefined;
   /** Its profile's pools, by their names. */
   readonly pools?: Readonly<Record<string, PoolOverrides>> | undefined;
 }

@@ -1,28 +1,33 @@
 /** The slow way to a session's sandbox: claim it, wait for whoever claimed it, wake it, or replace it. */
 import type { SandboxOptions, SessionNotice } from '../core/api.ts';
+import type { GapSummary } from '../core/adaptive-idle.ts';
 import { isAdaptive, observeGap } from '../core/adaptive-idle.ts';
 import { sleep } from '../core/clock.ts';
 import { SubletError } from '../core/errors.ts';
 import type { SandboxId } from '../core/ids.ts';
 import type { SandboxKind, SessionKey } from '../core/session-key.ts';
-import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
+import type { ResolvedSandbox } from '../core/spec.ts';
+import type { BoundSession, SessionRecord } from '../store/records.ts';
 import { isGivenUp } from './create-sandbox.ts';
 import { beginDestroying, destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { asTightAsFamily, followFamily } from './session-family.ts';
 import { assertMayUse } from './lease-check.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
-import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
 import { markLost } from './mark-lost.ts';
 import { TAKEOVER_GRACE_MS } from './plan-sandbox.ts';
 import { readySandbox } from './ready-sandbox.ts';
 import { recreateTighter } from './recreate-tighter.ts';
+import type { Routed, RoutedWork } from './routing/make-routed.ts';
+import { choicesOf, makeRouted } from './routing/make-routed.ts';
 import { restoring } from './snapshots.ts';
 import {
   assertSameSandbox,
+  elsewhere,
   envFor,
   replacedNotice,
   restartedNotice,
+  routedNotice,
   tighterThanAskedNotice,
   wantedAgain,
 } from './session-wants.ts';
@@ -63,33 +68,37 @@ export async function acquireSession(engine: Engine, request: SessionRequest): P
 }
 
 async function claim(engine: Engine, { key, kind, options, signal }: SessionRequest): Promise<Acquired | undefined> {
-  const wanted = await asTightAsFamily(engine, key, await engine.ports.resolve(options, { kind }));
-  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause: 'first use of the session' });
   const { store } = engine.ports;
-  let session: SessionRecord | undefined;
-  const commit = async (row: typeof prepared.plan.row): Promise<SandboxRecord | undefined> => {
-    const claimed = await store.claimSession(
-      {
-        key,
-        kind,
-        profile: wanted.profile,
-        network: wanted.network,
-        privateReason: undefined,
-        createdAt: row.createdAt,
-      },
-      row,
-    );
-    const bound = claimed.won ? await followFamily(engine, claimed.bound) : claimed.bound;
-    session = bound.session;
-    return claimed.won ? bound.sandbox : undefined;
+  const asked = choicesOf(await engine.ports.resolve(options, { kind }));
+  const choices = await Promise.all(asked.map((choice) => asTightAsFamily(engine, key, choice)));
+  let bound: BoundSession | undefined;
+  const commit: RoutedWork['commit'] = async (row, { profile, network }, failed) => {
+    const first = { key, kind, profile, network, privateReason: undefined, createdAt: row.createdAt };
+    const claimed =
+      failed === undefined ? await store.claimSession(first, row) : await store.replaceSandbox(key, failed, row);
+    if (!claimed.won || claimed.bound === undefined) return undefined;
+    bound = claimed.bound;
+    bound = await followFamily(engine, bound);
+    return bound.sandbox;
   };
+  const request = (): ReturnType<RoutedWork['request']> => ({
+    kind,
+    sessionKey: key,
+    cause: 'first use of the session',
+  });
   try {
-    const live = await makeSandbox(engine, prepared, commit, signal);
-    return live === undefined || session === undefined ? undefined : { session, live, created: true, notices: [] };
+    const routed = await makeRouted(engine, { choices, request, commit, signal });
+    if (routed === undefined || bound === undefined) return undefined;
+    const { session } = bound;
+    return { session, live: routed.live, created: true, notices: routedNotices(engine, routed) };
   } catch (cause) {
-    await forgetIfUnmade(engine, key, prepared.plan.row.id);
+    if (bound !== undefined) await forgetIfUnmade(engine, key, bound.sandbox.id);
     throw cause;
   }
+}
+
+function routedNotices(engine: Engine, { live, passedOver }: Routed): readonly SessionNotice[] {
+  return passedOver.length === 0 ? [] : [routedNotice(live.record.profile, passedOver, engine.now())];
 }
 
 /** A key that never had a sandbox is forgotten; one that did keeps its ratchet, see `replace`, and one that may have one keeps that. */
@@ -115,7 +124,7 @@ async function use(engine: Engine, request: SessionRequest, bound: BoundSession)
       return handleLoss(engine, request, bound);
     case 'destroying':
     case 'destroyed':
-      return replace(engine, request, bound, `was destroyed (${sandbox.cause})`);
+      return replace(engine, request, bound, isGivenUp(sandbox) ? undefined : `was destroyed (${sandbox.cause})`);
   }
 }
 
@@ -221,31 +230,36 @@ async function replace(
 ): Promise<Acquired | undefined> {
   const { key, kind, signal } = request;
   const old = bound.sandbox;
-  const wanted = await wantedAgain(engine, request.options, bound);
-  const cause = what === undefined ? `${old.id} was not ready in time` : `${old.id} ${what}`;
-  const gaps = isAdaptive(wanted.policy) ? observeGap(old.gaps, engine.now() - old.lastActiveAt) : undefined;
-  const prepared = await prepareSandbox(engine, { wanted, kind, sessionKey: key, cause, gaps });
+  const again = await wantedAgain(engine, request.options, bound);
+  const others = await elsewhere(engine, request.options, bound);
+  // Where it could not be made a moment ago comes last.
+  const choices = isGivenUp(old) ? [...others, again] : [again, ...others];
+  const cause = `${old.id} ${what ?? (isGivenUp(old) ? 'could not be made' : 'was not ready in time')}`;
+  const gapsFor = ({ policy }: ResolvedSandbox): GapSummary | undefined =>
+    isAdaptive(policy) ? observeGap(old.gaps, engine.now() - old.lastActiveAt) : undefined;
   const restore = await restoring(engine, bound);
   let session = bound.session;
-  const live = await makeSandbox(
-    engine,
-    prepared,
-    async (row) => {
-      const replaced = await engine.ports.store.replaceSandbox(key, old.id, row);
+  const routed = await makeRouted(engine, {
+    choices,
+    request: (wanted) => ({ kind, sessionKey: key, cause, gaps: gapsFor(wanted) }),
+    commit: async (row, _wanted, failed) => {
+      const replaced = await engine.ports.store.replaceSandbox(key, failed ?? old.id, row);
       if (!replaced.won || replaced.bound === undefined) return undefined;
       session = replaced.bound.session;
       // Also what is said to be gone: a provider that was wrong about it must not keep it.
-      if (old.state !== 'destroyed')
+      if (failed === undefined && old.state !== 'destroyed')
         engine.inBackground('replaced sandbox not destroyed', destroySandbox(engine, old, `replaced by ${row.id}`));
       return replaced.bound.sandbox;
     },
     signal,
-    restore?.fill,
-  );
-  if (live === undefined) return undefined;
-  if (restore !== undefined) return { session, live, created: true, notices: [restore.notice()] };
+    fill: restore?.fill,
+  });
+  if (routed === undefined) return undefined;
+  const { live } = routed;
+  const notices = routedNotices(engine, routed);
+  if (restore !== undefined) return { session, live, created: true, notices: [restore.notice(), ...notices] };
   const isFirst = old.createdAt === bound.session.createdAt;
   const told = what ?? (isFirst ? undefined : 'took the place of another and was not ready in time');
-  const notices = told === undefined ? [] : [replacedNotice(old, live.id, engine.now(), told)];
-  return { session, live, created: true, notices };
+  const replacedNotices = told === undefined ? [] : [replacedNotice(old, live.id, engine.now(), told)];
+  return { session, live, created: true, notices: [...replacedNotices, ...notices] };
 }

@@ -20,6 +20,7 @@ export function checkCapabilities(provider: Abilities, wanted: ResolvedSandbox):
   if (!provider.capabilities.has(`network-${wanted.network}`)) throw networkError(provider, wanted.network);
   if (wanted.mounts.length > 0) requireCapability(provider, 'mounts');
   if (wanted.contextId !== undefined) requireCapability(provider, 'volumes');
+  for (const need of wanted.needs ?? []) requireCapability(provider, need);
   for (const [limit, capability] of Object.entries(LIMIT_CAPABILITY)) {
     if (wanted.limits[limit as keyof Limits] !== undefined) requireCapability(provider, capability);
   }

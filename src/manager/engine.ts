@@ -1,6 +1,7 @@
 /** What every part of the manager shares: the ports, who we are, what this process holds and what it is still doing. */
 import { setMaxListeners } from 'node:events';
 import { SubletError } from '../core/errors.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { newId } from '../core/ids.ts';
 import { HEARTBEAT_MS } from '../core/liveness.ts';
@@ -13,6 +14,7 @@ import type { ManagerConfig } from './manager-options.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { PoolTallies } from './pools/pool-tallies.ts';
 import type { ManagerPorts } from './ports.ts';
+import { Breakers } from './routing/breakers.ts';
 
 const LONGEST_SILENCE_MS = 3 * HEARTBEAT_MS;
 
@@ -28,6 +30,8 @@ export class Engine {
   readonly uncontained: Map<SandboxId, SandboxRecord> = new Map();
   readonly owners: OwnerWatch;
   readonly leaseWatch: LeaseWatch;
+  /** What this process thinks of providers, where it has a choice. */
+  readonly breakers: Breakers = new Breakers();
   /** Leases this process holds. */
   readonly leases: Set<{ release(cause: string): Promise<void> }> = new Set();
   /** What happened in pools and is not written yet. */
@@ -132,6 +136,14 @@ export class Engine {
       .catch((cause: unknown) => this.ports.log.warn({ error: describe(cause) }, what))
       .finally(() => this.#background.delete(tracked));
     this.#background.add(tracked);
+  }
+
+  /** An event that is no part of a change. One that cannot be written is logged: it must not spoil what it tells of. */
+  async tell(event: Omit<NewEvent, 'at' | 'ownerId'>): Promise<void> {
+    const { store, log } = this.ports;
+    await store.appendEvents([{ ...event, at: this.now(), ownerId: this.ownerId }]).catch((cause: unknown) => {
+      log.warn({ error: describe(cause) }, 'event not written');
+    });
   }
 
   /** Everything that was begun is over. */

@@ -8,7 +8,7 @@ import { followSignals } from './deadline.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
-import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
+import { choicesOf, makeRouted } from './routing/make-routed.ts';
 import { runCode } from './run-code.ts';
 
 /** What is known ahead of a sandbox's use. */
@@ -65,10 +65,14 @@ async function makeAndUse<T>(
 ): Promise<T> {
   const kind = 'execution';
   const wanted = await engine.ports.resolve(options, { kind });
-  const request = { wanted, kind, sessionKey: undefined, cause: 'ephemeral run', ...hints } as const;
-  const prepared = await prepareSandbox(engine, request);
-  const live = await makeSandbox(engine, prepared, (row) => engine.ports.store.insertSandbox(row), options.signal);
-  if (live === undefined) throw new SubletError('INTERNAL', 'An ephemeral sandbox was not made.');
+  const routed = await makeRouted(engine, {
+    choices: choicesOf(wanted),
+    request: () => ({ kind, sessionKey: undefined, cause: 'ephemeral run', ...hints }),
+    commit: (row) => engine.ports.store.insertSandbox(row),
+    signal: options.signal,
+  });
+  if (routed === undefined) throw new SubletError('INTERNAL', 'An ephemeral sandbox was not made.');
+  const { live } = routed;
   // In use for as long as it exists, also while its user thinks.
   const end = live.begin(() => engine.now());
   try {

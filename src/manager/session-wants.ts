@@ -1,11 +1,18 @@
 /** What a session's caller asks for, held against what the session is. Pure but for asking the profile. */
 import type { SandboxOptions, SessionNotice } from '../core/api.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { SubletError } from '../core/errors.ts';
 import type { SandboxId } from '../core/ids.ts';
-import { isAtLeastAsTight } from '../core/network.ts';
+import type { Need } from '../core/needs.ts';
+import { isAtLeastAsTight, tighter } from '../core/network.ts';
+import type { PassedOver } from '../core/routing.ts';
+import { describePassed, routeNames } from '../core/routing.ts';
+import type { SandboxKind } from '../core/session-key.ts';
 import type { ResolvedSandbox } from '../core/spec.ts';
 import type { BoundSession, SandboxRecord } from '../store/records.ts';
+import { requireCapability } from './check-capabilities.ts';
 import type { Engine } from './engine.ts';
+import { choicesOf } from './routing/make-routed.ts';
 
 /**
  * STATE_CONFLICT when the caller names another profile, image, volume, mounts or limits than the session's sandbox has:
@@ -14,10 +21,12 @@ import type { Engine } from './engine.ts';
  */
 export async function assertSameSandbox(engine: Engine, options: SandboxOptions, bound: BoundSession): Promise<void> {
   const { session, sandbox } = bound;
-  if (options.sandbox !== undefined && options.sandbox !== session.profile) {
+  if (!isNamed(options, session.profile)) {
     const asked = await engine.ports.resolve(options, { kind: session.kind, previousProfile: session.profile });
-    if (asked.profile !== session.profile) throw conflict(bound, 'sandbox', asked.profile, session.profile);
+    const profiles = choicesOf(asked).map(({ profile }) => profile);
+    if (!profiles.includes(session.profile)) throw conflict(bound, 'sandbox', profiles.join(', '), session.profile);
   }
+  if (options.needs !== undefined) await assertCan(engine, options.needs, sandbox);
   for (const field of ['image', 'contextId', 'mounts', 'limits'] as const) {
     const asked = options[field];
     if (asked !== undefined && !isSame(asked, sandbox.spec[field]))
@@ -28,7 +37,8 @@ export async function assertSameSandbox(engine: Engine, options: SandboxOptions,
 /** True when nothing in the options has to be looked into. */
 export function asksForNothingNew(options: SandboxOptions, { session, sandbox }: BoundSession): boolean {
   return (
-    (options.sandbox === undefined || options.sandbox === session.profile) &&
+    isNamed(options, session.profile) &&
+    options.needs === undefined &&
     (options.image === undefined || options.image === sandbox.spec.image) &&
     (options.network === undefined || isAtLeastAsTight(session.network, options.network)) &&
     options.contextId === undefined &&
@@ -56,6 +66,39 @@ export async function wantedAgain(
     env: await envFor(engine, options, sandbox),
   };
 }
+
+/**
+ * Where else it may be made when it cannot be made again where it was: at the other choices of a list that its profile is of. A
+ * volume is where it is.
+ */
+export async function elsewhere(
+  engine: Engine,
+  options: SandboxOptions,
+  { session, sandbox }: BoundSession,
+): Promise<readonly ResolvedSandbox[]> {
+  if (sandbox.spec.contextId !== undefined) return [];
+  const choices = await askedChoices(engine, options, session.kind);
+  if (!choices.some(({ profile }) => profile === session.profile)) return [];
+  return choices
+    .filter(({ profile }) => profile !== session.profile)
+    .map((choice) => ({ ...choice, network: tighter(choice.network, session.network) }));
+}
+
+// Without an answer there is nothing but what the session had, which needs no configuration.
+async function askedChoices(
+  engine: Engine,
+  options: SandboxOptions,
+  kind: SandboxKind,
+): Promise<readonly ResolvedSandbox[]> {
+  try {
+    return choicesOf(await engine.ports.resolve(options, { kind }));
+  } catch (cause) {
+    if (SubletError.is(cause) && UNCONFIGURED.includes(cause.code)) return [];
+    throw cause;
+  }
+}
+
+const UNCONFIGURED: readonly ErrorCode[] = ['PROFILE_NOT_FOUND', 'CONFIG_INVALID', 'PROVIDER_UNUSABLE'];
 
 /** The variables of profile and call. They are stored nowhere, so a profile that is gone leaves the call's own. */
 export async function envFor(
@@ -106,6 +149,21 @@ export function tighterThanAskedNotice(
     level: session.network,
     message: `The network of this session is "${session.network}"${why} and does not loosen to "${options.network}".`,
   };
+}
+
+export function routedNotice(profile: string, passedOver: readonly PassedOver[], at: number): SessionNotice {
+  const why = passedOver.map(describePassed).join('; ');
+  return { type: 'routed', at, profile, passedOver, message: `The sandbox is at "${profile}": ${why}` };
+}
+
+/** By its own name, alone or in a list; a list in a file is looked into by whoever asks further. */
+function isNamed({ sandbox }: SandboxOptions, profile: string): boolean {
+  return sandbox === undefined || routeNames(sandbox).includes(profile);
+}
+
+async function assertCan(engine: Engine, needs: readonly Need[], sandbox: SandboxRecord): Promise<void> {
+  const provider = await engine.ports.provider(sandbox.provider, sandbox.profile);
+  for (const need of needs) requireCapability(provider, need);
 }
 
 function isSame(asked: unknown, present: unknown): boolean {

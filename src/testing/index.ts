@@ -3,7 +3,7 @@ export type { CloudFaultCase, CloudOperation, CloudSubject } from './cloud-fault
 export { cloudFaults, runCloudFaultCase } from './cloud-faults.ts';
 export type { FaultyIdentity, FaultyProcess } from './faulty-machine.ts';
 export { FaultyMachine } from './faulty-machine.ts';
-export type { FaultyPorts, FaultyPortsOptions, LogLine } from './faulty-provider-ports.ts';
+export type { FaultyPlace, FaultyPorts, FaultyPortsOptions, LogLine } from './faulty-provider-ports.ts';
 export { createFaultyPorts } from './faulty-provider-ports.ts';
 export type { Fault, FaultyBox, FaultyOperation } from './faulty-provider-world.ts';
 export { FAULTY_OPERATIONS, FaultyWorld } from './faulty-provider-world.ts';

@@ -45,6 +45,7 @@ export class Agent {
     const asked: SessionOptions = {
       user: 'u',
       task: this.#chance.pick(theme.tasks),
+      sandbox: this.#sandbox(),
       network: this.#chance.pick([undefined, undefined, 'open', 'none']),
       policy: this.#policy(),
       signal: this.#signal(),
@@ -175,6 +176,12 @@ export class Agent {
 
   #commandIn({ lease }: Session): string {
     return lease === undefined ? this.#command() : commandUnderLease(lease.token);
+  }
+
+  /** Two profiles over one cloud: each try goes wrong in its own way. */
+  #sandbox(): readonly string[] | undefined {
+    const { routes } = this.#simulation.theme;
+    return routes !== undefined && this.#chance.happens(routes) ? ['default', 'other'] : undefined;
   }
 
   #signal(): AbortSignal | undefined {

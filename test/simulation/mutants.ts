@@ -157,8 +157,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant('all who wait for a key create', '1', [
     'src/manager/acquire-session.ts',
-    'return claimed.won ? bound.sandbox : undefined;',
-    'return bound.sandbox;',
+    'if (!claimed.won || claimed.bound === undefined) return undefined;',
+    'if (claimed.bound === undefined) return undefined;',
   ]),
   mutant('those who wait take over at once', '3', [
     'src/manager/acquire-session.ts',
@@ -252,8 +252,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant('who gets another sandbox is not told', '10', [
     'src/manager/acquire-session.ts',
-    'const notices = told === undefined ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
-    'const notices = told === undefined || old.id !== "" ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
+    'const replacedNotices = told === undefined ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
+    'const replacedNotices = told === undefined || old.id !== "" ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
   ]),
   ...POOL_MUTANTS,
 ];

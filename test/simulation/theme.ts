@@ -34,6 +34,8 @@ export interface Theme {
   readonly storeTrouble: number;
   /** How likely the provider can cut a network in place. */
   readonly cutsInPlace: number;
+  /** How likely a caller names two choices; absent where none does. */
+  readonly routes?: number | undefined;
   /** What the pool is that agents lease from; absent where there is none. */
   readonly pool?: PoolDefinition | undefined;
 }
@@ -121,6 +123,7 @@ const DWELLINGS: Readonly<Record<string, Partial<Theme>>> = {
   /** Many who want one key while those who make its sandbox die or are not heard. */
   firstUse: {
     name: 'first use',
+    routes: 0.4,
     tasks: ['a'],
     actions: { session: 6, byHand: 1 },
     exclusive: 0,

@@ -33,6 +33,7 @@ export const command = defineCommand({
   ],
   examples: [
     ['sublet config explain', 'what a plain "sublet run" uses'],
+    ['sublet config explain docker,e2b', 'what each choice of a list would get'],
     ['sublet config set E2B_API_KEY', 'asks for the value; nothing lands in the shell history'],
     ['cd "$(sublet config path)"', 'where profiles and keys are'],
   ],
@@ -77,10 +78,10 @@ interface Entry {
 }
 
 async function list(config: Config, json: boolean, { terminal }: CommandContext): Promise<number> {
-  const profiles = (await config.profiles()).map(({ name, provider, error }): Entry => ({
+  const profiles = (await config.profiles()).map(({ name, provider, choices, error }): Entry => ({
     kind: 'profile',
     name,
-    provider,
+    provider: provider ?? choices?.join(', '),
     problem: error?.message,
   }));
   const entries = [...profiles, ...(await config.keys()).map((name): Entry => ({ kind: 'key', name }))];

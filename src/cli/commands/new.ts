@@ -12,7 +12,9 @@ export const command = defineCommand({
   summary: 'make a sandbox, keep it, and print its id',
   arguments: [{ name: 'NAME', optional: true }],
   options: { ...OPTIONS, json: { type: 'boolean', help: 'print the sandbox as a JSON object' } },
-  notes: ['NAME is a profile or a provider. Without --thread the sandbox gets a key of its own.'],
+  notes: [
+    'NAME is a profile or a provider, or several with commas: the first that can make it. Without --thread the sandbox gets a key of its own.',
+  ],
   examples: [
     ['sublet new', 'the best provider of this machine'],
     ['id=$(sublet new --thread demo) && sublet exec "$id" -- uname -a', 'and use it'],

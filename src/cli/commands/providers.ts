@@ -1,4 +1,5 @@
 /** `sublet providers`: where sandboxes can come from, what each can do, and why not here. */
+import { toSubletError } from '../../core/errors.ts';
 import { defineCommand } from '../command.ts';
 import { type Installation, openInstallation } from '../../open.ts';
 import { toJsonLines } from '../render/json-lines.ts';
@@ -9,7 +10,7 @@ export const command = defineCommand({
   arguments: [],
   options: { json: { type: 'boolean', help: 'print one JSON object a line' } },
   examples: [
-    ['sublet providers', 'the built-in ones'],
+    ['sublet providers', 'what is usable here, and why the rest is not'],
     ['sublet doctor', 'the lines that enable the rest'],
   ],
   async run({ options }, { env, terminal }) {
@@ -21,7 +22,13 @@ export const command = defineCommand({
         rows,
         [
           { title: 'PROVIDER', value: (row) => row.id },
-          { title: 'HERE', value: (row) => (row.usable ? 'usable' : (row.reason ?? 'not usable')), shrinks: true },
+          {
+            title: 'HERE',
+            value: (row) => (row.usable ? 'usable' : (row.reason ?? 'not usable')),
+            colour: (row) => (row.usable ? 'good' : 'warn'),
+            shrinks: true,
+          },
+          { title: 'ENABLE WITH', value: (row) => (row.usable ? '' : (row.fix ?? '')), shrinks: true },
           { title: 'SUMMARY', value: (row) => row.summary, shrinks: true },
           { title: 'CAN', value: (row) => row.capabilities.join(' '), shrinks: true },
         ],
@@ -40,20 +47,27 @@ interface Row {
   readonly usable: boolean;
   /** Why not. */
   readonly reason?: string | undefined;
+  /** The line that enables it. */
+  readonly fix?: string | undefined;
 }
 
 async function describe(installation: Installation, id: string): Promise<Row> {
-  const [{ title, summary, capabilities }, { usable, findings }] = await Promise.all([
-    installation.module(id),
-    installation.probe(id),
-  ]);
-  const failed = findings.find(({ level }) => level === 'fail');
-  return {
-    id,
-    title,
-    summary,
-    capabilities,
-    usable,
-    ...(failed === undefined ? {} : { reason: failed.message.split('\n')[0] }),
-  };
+  const { title, summary, capabilities } = await installation.module(id);
+  return { id, title, summary, capabilities, ...(await look(installation, id)) };
+}
+
+// One that cannot even be looked at is a row like the others.
+async function look(installation: Installation, id: string): Promise<Pick<Row, 'usable' | 'reason' | 'fix'>> {
+  try {
+    const { usable, findings } = await installation.probe(id);
+    const failed = findings.find(({ level }) => level === 'fail');
+    return { usable, ...(failed === undefined ? {} : { reason: inOneLine(failed.message), fix: failed.fix }) };
+  } catch (cause) {
+    const { message, hint } = toSubletError(cause, 'PROVIDER_UNUSABLE');
+    return { usable: false, reason: inOneLine(message), fix: hint };
+  }
+}
+
+function inOneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ');
 }

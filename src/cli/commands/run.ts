@@ -18,6 +18,7 @@ export const command = defineCommand({
     ['sublet run -- echo hello', 'no network, none of your files'],
     ['sublet run --mount .:/src -- ls /src', 'this directory, read-only'],
     ["sublet run --thread demo -- sh -c 'date >> log; cat log'", 'a sandbox that the key "demo" finds again'],
+    ['sublet run --sandbox docker,namespace -- uname -a', 'the first of these that works'],
     ['echo data | sublet run --timeout 5s --memory 256m -- wc -c', 'input from a pipe, within limits'],
   ],
   async run({ options, rest }, context) {

@@ -2,13 +2,18 @@
 import { resolve } from 'node:path';
 import type { SandboxOptions } from '../../core/api.ts';
 import { SubletError } from '../../core/errors.ts';
+import { NEEDS, type Need } from '../../core/needs.ts';
 import { NETWORK_LEVELS, type NetworkLevel } from '../../core/network.ts';
 import type { Limits, Mount } from '../../core/spec.ts';
 import type { CommandInput, OptionSpec } from '../command.ts';
 import { parseCount, parseCpuMillis, parseSizeBytes } from './quantities.ts';
 
 export const SANDBOX_OPTIONS = {
-  sandbox: { type: 'string', value: 'NAME', help: 'profile or provider to use' },
+  sandbox: {
+    type: 'string',
+    value: 'NAME[,NAME…]',
+    help: 'profile or provider to use; of several, the first that can make it',
+  },
   thread: {
     type: 'string',
     value: 'KEY',
@@ -37,6 +42,13 @@ export const SANDBOX_OPTIONS = {
   cpus: { type: 'string', value: 'N', help: 'processor limit in cores, such as 1.5' },
   pids: { type: 'string', value: 'N', help: 'limit on processes' },
   disk: { type: 'string', value: 'SIZE', help: 'disk limit, where the provider can' },
+  need: {
+    type: 'string',
+    value: 'ABILITY',
+    multiple: true,
+    choices: NEEDS,
+    help: 'what its provider must be able to do, such as pause or ports',
+  },
   context: { type: 'string', value: 'ID', help: 'named volume at the working directory that outlives the sandbox' },
 } as const satisfies Record<string, OptionSpec>;
 
@@ -55,6 +67,7 @@ export function toSandboxOptions(values: Values, environment: Environment, signa
     limits: parseLimits(values),
     mounts: values.mount.length === 0 ? undefined : values.mount.map(parseMount),
     contextId: values.context,
+    needs: values.need.length === 0 ? undefined : (values.need as readonly Need[]),
     signal,
   };
 }

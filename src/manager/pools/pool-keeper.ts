@@ -1,8 +1,8 @@
 /** Looks after one pool. Every process that uses it has one of these; one of them at a time leads, makes and tidies. */
 import { toSubletError } from '../../core/errors.ts';
 import type { SubletError } from '../../core/errors.ts';
-import type { Breaker } from '../../core/pool-breaker.ts';
-import { CLOSED_BREAKER, afterFailure, afterSuccess, ceilingAt, triesAllowed } from '../../core/pool-breaker.ts';
+import type { Breaker } from '../../core/breaker.ts';
+import { CLOSED_BREAKER, afterFailure, afterSuccess, ceilingAt, failureOf, triesAllowed } from '../../core/breaker.ts';
 import { allowanceAt, howManyToMake } from '../../core/pool-policy.ts';
 import type { PoolCounts } from '../../core/pool-settings.ts';
 import type { Engine } from '../engine.ts';
@@ -182,11 +182,7 @@ export class PoolKeeper {
     const engine = this.#engine;
     engine.tallies.count(this.#name, 'createFailures');
     engine.ports.log.warn({ pool: this.#name, error: describe(cause) }, 'not made for a pool');
-    const { retryAfterMs } = cause.details;
-    const failure = {
-      isCapacity: cause.code === 'RATE_LIMITED' || cause.code === 'QUOTA_EXCEEDED',
-      retryAfterMs: typeof retryAfterMs === 'number' ? retryAfterMs : 0,
-    };
+    const failure = failureOf(cause);
     const elapsed = engine.ports.clock.elapsed();
     const wasOpen = this.#breaker.openUntil > elapsed;
     this.#breaker = afterFailure(this.#breaker, failure, total, elapsed);
@@ -195,13 +191,9 @@ export class PoolKeeper {
     if (!cause.retryable && !failure.isCapacity) this.#hooks.onHopeless(cause);
   }
 
-  async #tell(type: 'pool.tripped' | 'pool.recovered', cause: string): Promise<void> {
-    const { ownerId } = this.#engine;
+  #tell(type: 'pool.tripped' | 'pool.recovered', cause: string): Promise<void> {
     const details = { pool: this.#name, failures: this.#breaker.failures };
-    const event = { at: this.#engine.now(), type, ownerId, cause, details };
-    await this.#engine.ports.store.appendEvents([event]).catch((error: unknown) => {
-      this.#engine.ports.log.warn({ error: describe(error) }, 'event not written');
-    });
+    return this.#engine.tell({ type, cause, details });
   }
 }
 

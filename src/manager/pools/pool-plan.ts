@@ -31,7 +31,8 @@ export async function planPool(
   const [profile = '', part = DEFAULT_POOL_NAME] = name.split('/', 2);
   const { sandbox, ...given } = definition ?? {};
   const resolved = await engine.ports.resolve({ sandbox: profile, ...sandbox }, { kind: 'execution' });
-  const { env, pools, ...rest } = resolved;
+  const { env, pools, otherwise = [], ...rest } = resolved;
+  if (otherwise.length > 0) throw manyPlaces(name);
   const fromProfile = definition === undefined ? settingsOf(name, part, pools) : {};
   const settings = { ...DEFAULT_POOL, ...withoutUndefined(fromProfile), ...withoutUndefined(given) };
   const wanted: ResolvedSandbox = {
@@ -46,6 +47,13 @@ export async function planPool(
   if (settings.minPaused > 0) requireCapability(provider, 'pause');
   const hostId = provider.boundToHost === true ? engine.ports.identity.hostId : undefined;
   return { name, wanted, env, settings, provider, lane: laneOf(wanted, hostId), scope: { pool: name, hostId } };
+}
+
+function manyPlaces(name: string): SubletError {
+  return new SubletError('CONFIG_INVALID', `Pool "${name}" is of several choices, and a pool is of one.`, {
+    details: { pool: name },
+    hint: 'Name one profile; whoever leases can try one pool after the other.',
+  });
 }
 
 function settingsOf(name: string, part: string, pools: ResolvedSandbox['pools']): PoolOverrides {

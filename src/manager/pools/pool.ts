@@ -1,7 +1,7 @@
 /** One pool as this process uses it: whoever asks gets the oldest idle sandbox, or waits in the order of coming. */
 import type { Lease } from '../../core/api.ts';
 import { SubletError, abortedError } from '../../core/errors.ts';
-import { ceilingAt } from '../../core/pool-breaker.ts';
+import { ceilingAt } from '../../core/breaker.ts';
 import { isFull } from '../../core/pool-policy.ts';
 import type { PoolDefinition, PoolLeaseOptions } from '../../core/pools.ts';
 import type { Engine } from '../engine.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Breaker } from './pool-breaker.ts';
-import { CLOSED_BREAKER, afterFailure, afterSuccess, ceilingAt, triesAllowed } from './pool-breaker.ts';
+import type { Breaker } from './breaker.ts';
+import { CLOSED_BREAKER, afterFailure, afterSuccess, ceilingAt, triesAllowed } from './breaker.ts';
 
 const PLAIN = { isCapacity: false, retryAfterMs: 0 };
 const NO_ROOM = { isCapacity: true, retryAfterMs: 0 };

@@ -1,4 +1,5 @@
-/** What a pool does about a provider that fails: it waits longer each time, and asks for no more than the provider bears. */
+/** What is done about a provider that fails: one waits longer each time, and asks for no more than the provider bears. */
+import type { SubletError } from './errors.ts';
 
 export interface Breaker {
   /** Creates that failed since the last one that did not. */
@@ -25,6 +26,15 @@ const LONGEST_WAIT_MS = 60_000;
 const TOLERATED = 1;
 /** How long a provider that has no room is believed before one more is tried. */
 const CEILING_STEP_MS = 30_000;
+
+/** What an error says of its provider. */
+export function failureOf({ code, details }: SubletError): Failure {
+  const { retryAfterMs } = details;
+  return {
+    isCapacity: code === 'RATE_LIMITED' || code === 'QUOTA_EXCEEDED',
+    retryAfterMs: typeof retryAfterMs === 'number' ? retryAfterMs : 0,
+  };
+}
 
 /** `total`: how many there are, without the one that failed. */
 export function afterFailure(breaker: Breaker, failure: Failure, total: number, now: number): Breaker {
