@@ -1,5 +1,4 @@
 /** The composition root: the one place that puts store, configuration, providers and manager together. */
-import { randomBytes } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { isRunning, readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
@@ -14,6 +13,7 @@ import { SubletError, toSubletError } from './core/errors.ts';
 import type { SnapshotArchive } from './core/snapshots.ts';
 import type { Manager } from './manager/create-manager.ts';
 import type { ProviderContext, ProviderModule } from './provider/define-provider.ts';
+import { kernelRandom } from './provider/posix/kernel-random.ts';
 import type { Finding, Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
 import type { Store } from './store/store.ts';
@@ -81,8 +81,8 @@ export async function openManager(options: OpenOptions = {}): Promise<Manager> {
       identity,
     },
     {
-      // Node's own: the web's way to random bytes, which the engine takes by itself, is slow to load.
-      random: (length) => randomBytes(length),
+      // The web's way to random bytes, which the engine takes by itself, is slow to load.
+      random: kernelRandom,
       onClose: async (hasLeft) => {
         await closeAll(opened, store);
         if (hasLeft) await watch.end();

@@ -1,6 +1,7 @@
 /** Who this process is: enough for another one on the same machine to tell whether it still lives. */
 import { randomUUID } from 'node:crypto';
-import { link, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { readlinkSync } from 'node:fs';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, platform } from 'node:os';
 import { join } from 'node:path';
 import { ensureHome, type HomePaths } from './home.ts';
@@ -17,13 +18,8 @@ export interface ProcessIdentity {
 }
 
 export async function readIdentity(home: HomePaths): Promise<ProcessIdentity> {
-  const [hostId, bootId, pidNamespace, pidStartedAt] = await Promise.all([
-    readHostId(home),
-    readBootId(),
-    readPidNamespace(),
-    readStartTime(),
-  ]);
-  return { hostId, hostName: hostname(), bootId, pidNamespace, pid: process.pid, pidStartedAt };
+  const [hostId, bootId, pidStartedAt] = await Promise.all([readHostId(home), readBootId(), readStartTime()]);
+  return { hostId, hostName: hostname(), bootId, pidNamespace: readPidNamespace(), pid: process.pid, pidStartedAt };
 }
 
 // Containers often have no machine id, or an empty one: then the home has one of its own.
@@ -74,8 +70,12 @@ function answersSignals(pid: number): boolean | undefined {
   }
 }
 
-function readPidNamespace(): Promise<string> {
-  return readlink('/proc/self/ns/pid').catch(() => '');
+function readPidNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return '';
+  }
 }
 
 async function readStartTime(): Promise<number> {

@@ -96,13 +96,13 @@ export async function makeFifos(paths: readonly string[], mode = '622'): Promise
 
 async function makeDirectory(parent: string): Promise<string> {
   await mkdir(parent, { recursive: true });
-  return mkdtemp(join(parent, await makerMark()));
+  return mkdtemp(join(parent, makerMark()));
 }
 
 /** Pools of processes that were killed. */
 export async function removeAbandonedPools(parent: string): Promise<void> {
   for (const name of await readdir(parent).catch(() => []))
-    if ((await judgeMaker(name)) === 'gone') await rm(join(parent, name), { recursive: true, force: true });
+    if (judgeMaker(name) === 'gone') await rm(join(parent, name), { recursive: true, force: true });
 }
 
 function failed(reason: string, cause?: unknown): SubletError {

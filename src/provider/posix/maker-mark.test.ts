@@ -5,26 +5,26 @@ import { judgeMaker, makerMark } from './maker-mark.ts';
 
 describe('a name with its maker’s mark', () => {
   it('tells that this process lives', async () => {
-    expect(await judgeMaker(`${await makerMark()}x`)).toBe('lives');
+    expect(judgeMaker(`${makerMark()}x`)).toBe('lives');
   });
 
   it('tells that a process has ended, also while nobody has collected it', async () => {
     const child = spawn('sleep', ['600']);
-    const own = await makerMark();
+    const own = makerMark();
     const ofChild = own.replace(`-${process.pid}-`, `-${child.pid}-`);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect(await judgeMaker(`${ofChild}x`)).toBe('gone');
+    expect(judgeMaker(`${ofChild}x`)).toBe('gone');
   });
 
   it('tells a later process with the same pid from its maker', async () => {
-    expect(await judgeMaker((await makerMark()).replace(/-\d+-$/, '-1-x'))).toBe('gone');
+    expect(judgeMaker(makerMark().replace(/-\d+-$/, '-1-x'))).toBe('gone');
   });
 
   it('says nothing of another boot, another numbering of processes, or a name without a mark', async () => {
-    const mark = await makerMark();
-    expect(await judgeMaker(`${mark.replace(/^[0-9a-f]{8}/, '00000000')}x`)).toBe('unknown');
-    expect(await judgeMaker(`${mark.replace(/^([0-9a-f]{8})-\d+/, '$1-1')}x`)).toBe('unknown');
-    expect(await judgeMaker('sublet-abc')).toBe('unknown');
+    const mark = makerMark();
+    expect(judgeMaker(`${mark.replace(/^[0-9a-f]{8}/, '00000000')}x`)).toBe('unknown');
+    expect(judgeMaker(`${mark.replace(/^([0-9a-f]{8})-\d+/, '$1-1')}x`)).toBe('unknown');
+    expect(judgeMaker('sublet-abc')).toBe('unknown');
   });
 });

@@ -5,7 +5,7 @@
  * `setsid`, a double fork nor `env -i` sheds it; `/proc/<pid>/limits` shows it. A process that sets the limit itself leaves
  * the tree: a tag finds what ran away by habit, not what hides. Ending the sandbox ends that too.
  */
-import { randomBytes } from 'node:crypto';
+import { kernelRandom } from './kernel-random.ts';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
 import type { RandomBytes } from '../../core/ids.ts';
@@ -30,11 +30,11 @@ const SCAN_CONCURRENCY = 32;
 /** A tree that is still there after this many rounds, a few seconds, is in the kernel's hands or another user's. */
 const MAX_KILL_ROUNDS = 200;
 
-export function newTagGroup(random: RandomBytes = randomBytes): TagGroup {
+export function newTagGroup(random: RandomBytes = kernelRandom): TagGroup {
   return String(firstUint32(random(4)));
 }
 
-export function newTag(group: TagGroup = newTagGroup(), random: RandomBytes = randomBytes): ProcessTag {
+export function newTag(group: TagGroup = newTagGroup(), random: RandomBytes = kernelRandom): ProcessTag {
   const command = firstUint32(random(4)) & 0x7fff_ffff;
   return String((BigInt(group) << COMMAND_BITS) | BigInt(command));
 }

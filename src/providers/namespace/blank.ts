@@ -1,6 +1,6 @@
 /** Namespaces with nothing in them yet: made ahead of need, they wait to be told what to become, and end with this process. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readlinkSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
 import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
@@ -30,12 +30,11 @@ export interface Blank {
   discard(): Promise<void>;
 }
 
-/** `name` is for its control groups and must be unique on this machine. `onMapped` is called when it goes on by itself. */
+/** `name` is for its control groups and must be unique on this machine. Resolves when it goes on by itself. */
 export async function makeBlank(
   privileges: Privileges,
   findCgroups: () => Promise<CgroupHost | undefined>,
   name: string,
-  onMapped: () => void = () => undefined,
 ): Promise<Blank> {
   const setup = new Setup(await spawnSetup(privileges));
   const pid = setup.line('p').then(Number);
@@ -45,16 +44,15 @@ export async function makeBlank(
   cgroups.catch(() => undefined);
   const leave = async (): Promise<void> => discard(setup, made, cgroups);
   try {
+    const isMapped = mapIds(setup.child.pid, privileges.idMap);
+    if (isMapped) setup.lifeline.write('mapped\n');
     const initPid = await pid;
-    const [init, holder] = await Promise.all([
-      identify(initPid),
-      identify(setup.child.pid as number),
-      privileges.idMap === undefined ? undefined : mapIds(initPid, privileges.idMap),
-    ]);
+    if (!isMapped) {
+      mapIds(initPid, privileges.idMap);
+      setup.lifeline.write('mapped\n');
+    }
+    const [init, holder] = [initPid, setup.child.pid as number].map(identify);
     if (init === undefined || holder === undefined) throw await setup.failure();
-    setup.lifeline.write('mapped\n');
-    onMapped();
-    await setup.line('b');
     const setReferenced = (referenced: boolean): void => setup.setReferenced(referenced);
     return { init, holder, cgroups, setup, setReferenced, discard: leave };
   } catch (cause) {
@@ -98,8 +96,12 @@ async function spawnSetup(privileges: Privileges): Promise<ChildProcess> {
   );
 }
 
-async function mapIds(pid: number, map: string): Promise<void> {
-  await Promise.all([writeFile(`/proc/${pid}/uid_map`, map), writeFile(`/proc/${pid}/gid_map`, map)]);
+/** False when it has no user namespace of its own yet. At once: it waits for this. */
+function mapIds(pid: number | undefined, map: string | undefined): boolean {
+  if (map === undefined) return true;
+  if (pid === undefined || readlinkSync(`/proc/${pid}/ns/user`) === readlinkSync('/proc/self/ns/user')) return false;
+  for (const kind of ['uid_map', 'gid_map']) writeFileSync(`/proc/${pid}/${kind}`, map);
+  return true;
 }
 
 async function discard(

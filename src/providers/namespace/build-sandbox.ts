@@ -1,5 +1,6 @@
 /** Everything a sandbox needs on the host before its first process can mount it. */
-import { chmod, chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { chmod, chown, mkdir, stat, writeFile } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
 import type { Life } from './blank.ts';
 import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
@@ -60,10 +61,10 @@ export async function planMounts(
   paths: SandboxPaths,
   onProgress: (message: string) => void,
 ): Promise<{ readonly table: string; readonly target: string }> {
-  const [{ image, root }, mountInfo, volumeDir, resolvConf] = await Promise.all([
+  // For each sandbox: the host may have mounted something since the last.
+  const mountInfo = readFileSync('/proc/self/mountinfo', 'utf8');
+  const [{ image, root }, volumeDir, resolvConf] = await Promise.all([
     roots.get(record.image, record.mounts, onProgress),
-    // Read for each sandbox: the host may have mounted something since the last.
-    readFile('/proc/self/mountinfo', 'utf8'),
     record.contextId === undefined ? undefined : openVolume(host.stateDir, record.contextId, host.diskOwner),
     record.network === 'open' ? writeResolvConf(paths.dir) : undefined,
   ]);

@@ -96,7 +96,7 @@ describe('limits in control groups', () => {
     const dirs = await makeCgroups(host, 'box');
     await limitCgroups(host, dirs, { ...limits, cpuMillis: undefined }, { cpuMillis: 250 });
     const [group = ''] = dirs;
-    expect(dirs).toEqual([join(root, 'sublet', `${await makerMark()}box`)]);
+    expect(dirs).toEqual([join(root, 'sublet', `${makerMark()}box`)]);
     expect(await readFile(join(group, 'memory.max'), 'utf8')).toBe('1000');
     expect(await readFile(join(group, 'cpu.max'), 'utf8')).toBe('25000 100000');
     expect(await readdir(group)).not.toContain('pids.max');
@@ -107,7 +107,7 @@ describe('groups that were left behind', () => {
   it('go at once when their maker was killed, and never while it lives or something is in them', async () => {
     const host = { version: 2, roots: { freezer: root } } as const;
     const [own = ''] = await makeCgroups(host, 'own');
-    const dead = (await makerMark()).replace(/-\d+-$/, '-1-');
+    const dead = makerMark().replace(/-\d+-$/, '-1-');
     const groups = { empty: join(root, 'sublet', `${dead}empty`), full: join(root, 'sublet', `${dead}full`) };
     await mkdir(groups.empty);
     await mkdir(join(groups.full, 'a-process'), { recursive: true });

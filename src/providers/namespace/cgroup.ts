@@ -32,7 +32,7 @@ export async function findCgroupHost(mountInfo: string, selfCgroup: string): Pro
  * it; else each would count as much as the manager that serves them all.
  */
 export async function makeCgroups(host: CgroupHost, name: string): Promise<readonly string[]> {
-  const marked = `${await makerMark()}${name}`;
+  const marked = `${makerMark()}${name}`;
   const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
   const dirs = [...new Set(roots)]
     .filter((root): root is string => root !== undefined)
@@ -96,7 +96,7 @@ export async function sweepCgroups(host: CgroupHost): Promise<void> {
 }
 
 async function isAbandoned(name: string, dir: string): Promise<boolean> {
-  const maker = await judgeMaker(name);
+  const maker = judgeMaker(name);
   if (maker !== 'unknown') return maker === 'gone';
   const madeAt = await stat(dir).then(
     (info) => info.mtimeMs,

@@ -13,7 +13,7 @@ const STIR_EVERY_MS = 250;
 /** `setup` tells at once where this process started the sandbox; elsewhere the kernel is asked again and again. */
 export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | undefined, setup?: Setup): Promise<void> {
   const { init, holder } = record;
-  if (init !== undefined && (isAlive(setup) || (await isSameProcess(init)))) {
+  if (init !== undefined && (isAlive(setup) || isSameProcess(init))) {
     // Without a freezer whoever waits outside for a process is stopped with it, and would never collect it.
     if (cgroups === undefined && (!record.ephemeral || (await isFrozen(cgroups, record)))) await thaw(cgroups, record);
     // The kernel ends every process of a PID namespace with its first one, but holds back those that are frozen.
@@ -47,8 +47,7 @@ function kill(pid: number): void {
 
 async function gone(processes: readonly (SandboxRecord['init'] | undefined)[]): Promise<void> {
   for (const one of processes) {
-    for (let attempt = 0; one !== undefined && (await isSameProcess(one)); attempt++)
-      await pause(attempt < 20 ? 1 : 20);
+    for (let attempt = 0; one !== undefined && isSameProcess(one); attempt++) await pause(attempt < 20 ? 1 : 20);
   }
 }
 

@@ -125,7 +125,7 @@ async function readEntries(root: string, names: readonly string[]): Promise<read
 /** Unpacks beside the final place and renames, so that a cut-short unpacking is never taken for an image. */
 async function unpack(tarball: string, root: string, onProgress: (message: string) => void): Promise<void> {
   onProgress(`unpacking ${tarball}`);
-  const draft = draftName(root, await makerMark(), randomUUID());
+  const draft = draftName(root, makerMark(), randomUUID());
   await mkdir(draft, { recursive: true, mode: 0o755 });
   try {
     await tar([

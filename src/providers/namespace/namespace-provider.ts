@@ -83,7 +83,7 @@ export class NamespaceProvider implements SandboxProvider {
     if (!(await reserve(this.#stateDir, spec.name))) return this.#createAgain(spec, signal);
     MAKING.add(sandboxPaths(this.#stateDir, spec.name).dir);
     try {
-      const record = newRecord(spec, await identifySelf(), this.#context.clock.now());
+      const record = newRecord(spec, identifySelf(), this.#context.clock.now());
       const made = (await this.#fromSpare(record, spec)) ?? (await this.#fromNothing(record, spec, signal));
       this.#starter.refill(isPlain(spec));
       return this.#handle(made, 'running');
@@ -217,7 +217,7 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async #startAgain(record: SandboxRecord, options: AttachOptions, signal: AbortSignal): Promise<SandboxRecord> {
-    const again = { ...record, ...NOT_STARTED, maker: await identifySelf() };
+    const again = { ...record, ...NOT_STARTED, maker: identifySelf() };
     return this.#start(again, options, signal);
   }
 

@@ -1,5 +1,5 @@
 /** A process that is told apart from a later one with the same pid, by its start time and the machine's boot. */
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -8,28 +8,29 @@ export interface ProcessIdentity {
   readonly bootId: string;
 }
 
-let bootId: Promise<string> | undefined;
-let own: Promise<ProcessIdentity | undefined> | undefined;
+let bootId: string | undefined;
+let own: ProcessIdentity | undefined;
 
 /** This process: who it is does not change. */
-export function identifySelf(): Promise<ProcessIdentity | undefined> {
+export function identifySelf(): ProcessIdentity | undefined {
   return (own ??= identify(process.pid));
 }
 
-export async function identify(pid: number): Promise<ProcessIdentity | undefined> {
-  const startTicks = await readStartTicks(pid);
-  return startTicks === undefined ? undefined : { pid, startTicks, bootId: await readBootId() };
+export function identify(pid: number): ProcessIdentity | undefined {
+  const startTicks = readStartTicks(pid);
+  return startTicks === undefined ? undefined : { pid, startTicks, bootId: readBootId() };
 }
 
 /** False for a process that has ended, also while its parent has not collected it. */
-export async function isSameProcess(identity: ProcessIdentity): Promise<boolean> {
-  return (await readStartTicks(identity.pid)) === identity.startTicks && (await readBootId()) === identity.bootId;
+export function isSameProcess(identity: ProcessIdentity): boolean {
+  return readStartTicks(identity.pid) === identity.startTicks && readBootId() === identity.bootId;
 }
 
-async function readStartTicks(pid: number): Promise<number | undefined> {
+// At once: the kernel answers from memory, and another thread would take longer to be asked.
+function readStartTicks(pid: number): number | undefined {
   let stat: string;
   try {
-    stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch {
     return undefined;
   }
@@ -40,6 +41,6 @@ async function readStartTicks(pid: number): Promise<number | undefined> {
   return Number(fields[19]);
 }
 
-function readBootId(): Promise<string> {
-  return (bootId ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim()));
+function readBootId(): string {
+  return (bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
 }

@@ -12,7 +12,7 @@ afterEach(() => rm(stateDir, { recursive: true, force: true }));
 
 describe('what killed processes left', () => {
   it('goes when its maker is dead, and stays when that lives or may live', async () => {
-    const mark = await makerMark();
+    const mark = makerMark();
     const dead = mark.replace(/-\d+-$/, '-1-');
     const elsewhere = mark.replace(/^[0-9a-f]{8}/, '00000000');
     const drafts = [mark, dead, elsewhere].map((maker) => draftName(join(stateDir, 'roots/abc'), maker, 'u-u-i-d'));
@@ -23,7 +23,7 @@ describe('what killed processes left', () => {
   });
 
   it('may be a spare sandbox that was never asked for', async () => {
-    const [mine, dead] = [await makerMark(), (await makerMark()).replace(/-\d+-$/, '-1-')];
+    const [mine, dead] = [makerMark(), makerMark().replace(/-\d+-$/, '-1-')];
     for (const maker of [mine, dead])
       await mkdir(draftName(join(stateDir, 'spares/spare'), maker, 'one'), { recursive: true });
     await removeRemains(stateDir, undefined);

@@ -30,7 +30,7 @@ async function removeDrafts(dir: string): Promise<void> {
 }
 
 async function isNobodys(draft: string, path: string): Promise<boolean> {
-  const maker = await judgeMaker(draft);
+  const maker = judgeMaker(draft);
   return maker === 'gone' || (maker === 'unknown' && (await isOld(path)));
 }
 

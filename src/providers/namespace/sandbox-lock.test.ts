@@ -27,7 +27,7 @@ describe('the lock of a sandbox', () => {
   });
 
   it('is taken from a holder that was killed, by one of those who wait', async () => {
-    await symlink((await makerMark()).replace(/-\d+-$/, '-1-gone'), join(dir, 'lock'));
+    await symlink(makerMark().replace(/-\d+-$/, '-1-gone'), join(dir, 'lock'));
     let inside = 0;
     let most = 0;
     const move = async (): Promise<void> => {
@@ -41,7 +41,7 @@ describe('the lock of a sandbox', () => {
   });
 
   it('is not waited for longer than the caller wants', async () => {
-    await symlink(`${await makerMark()}lives`, join(dir, 'lock'));
+    await symlink(`${makerMark()}lives`, join(dir, 'lock'));
     const reason = new Error('enough');
     const waiting = withLock(dir, systemClock, AbortSignal.abort(reason), async () => 'never');
     await expect(waiting).rejects.toBe(reason);

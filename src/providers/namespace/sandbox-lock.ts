@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 50;
 /** The sandbox's directory may be gone: then there is nobody to exclude. */
 export async function withLock<T>(dir: string, clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const lock = lockPath(dir);
-  const holder = `${await makerMark()}${randomUUID()}`;
+  const holder = `${makerMark()}${randomUUID()}`;
   for (let pauseMs = FIRST_PAUSE_MS; !(await take(lock, holder)); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
     await sleep(clock, pauseMs, signal);
   try {
@@ -34,7 +34,7 @@ async function take(lock: string, holder: string): Promise<boolean> {
     if (code !== 'EEXIST') throw cause;
   }
   const present = await readlink(lock).catch(() => undefined);
-  if (present !== undefined && (await judgeMaker(present)) === 'gone') await breakLock(lock, present);
+  if (present !== undefined && judgeMaker(present) === 'gone') await breakLock(lock, present);
   return false;
 }
 

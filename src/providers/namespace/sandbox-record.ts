@@ -95,7 +95,7 @@ export async function recordNames(stateDir: string): Promise<readonly string[]> 
 }
 
 export async function isRunning(record: SandboxRecord): Promise<boolean> {
-  return record.init !== undefined && (await isSameProcess(record.init));
+  return record.init !== undefined && isSameProcess(record.init);
 }
 
 /** Makes the directory that is the sandbox's intent on this host. False if it is there already. */

@@ -1,5 +1,5 @@
 /** Starts recorded sandboxes: prepares their parts while blank namespaces come up, then joins the two. */
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { Clock } from '../../core/clock.ts';
 import { type Blank, type Life, makeBlank } from './blank.ts';
@@ -36,6 +36,8 @@ interface Start {
   readonly onProgress: (message: string) => void;
   /** Puts what is known of it where the next process finds it. */
   readonly keep: (record: SandboxRecord) => Promise<void>;
+  /** Its processes know what to become, and need nobody to get there. */
+  readonly onTold?: (() => void) | undefined;
 }
 
 export class SandboxStarter {
@@ -48,8 +50,8 @@ export class SandboxStarter {
   constructor(context: StarterContext) {
     this.#context = context;
     this.#roots = new RootCache(context.stateDir, context.clock);
-    this.#blanks = new Supply((onMapped) => this.#makeBlank(onMapped), context.clock);
-    this.#spares = new Supply((onMapped) => this.#makeSpare(onMapped), context.clock);
+    this.#blanks = new Supply(() => this.#makeBlank(), context.clock);
+    this.#spares = new Supply((onTold) => this.#makeSpare(onTold), context.clock);
   }
 
   host(): Promise<BuildHost> {
@@ -95,26 +97,26 @@ export class SandboxStarter {
     await Promise.all([this.#blanks.close(), this.#spares.close()]);
   }
 
-  #makeBlank(onMapped?: () => void): Promise<Blank> {
-    return makeBlank(this.#context.privileges, async () => (await this.host()).cgroups, uniqueName(), onMapped);
+  #makeBlank(): Promise<Blank> {
+    return makeBlank(this.#context.privileges, async () => (await this.host()).cgroups, uniqueName());
   }
 
-  #makeSpare(onMapped?: () => void): Promise<Spare> {
+  #makeSpare(onTold?: () => void): Promise<Spare> {
     // At once: it takes longer than the rest of the way to a sandbox.
-    const taking = this.#makeBlank(onMapped);
+    const taking = this.#makeBlank();
     taking.catch(() => undefined);
     const never = new AbortController().signal;
     // It ends with this process, so that nobody else has to find it.
     const [life, onProgress, keep] = ['once', () => undefined, async () => undefined] as const;
     return makeSpare(this.#context.stateDir, async (record, paths) => {
       const mounts = await this.#mountsOf(record, paths);
-      return { mounts, ...(await this.#assemble({ record, paths, life, taking, onProgress, keep }, never)) };
+      return { mounts, ...(await this.#assemble({ record, paths, life, taking, onProgress, keep, onTold }, never)) };
     });
   }
 
   /** Joins what a sandbox needs on the host with the namespaces it will run in. */
   async #assemble(start: Start, signal: AbortSignal): Promise<StartedSandbox> {
-    const { record, paths, life, taking, onProgress, keep } = start;
+    const { record, paths, life, taking, onProgress, keep, onTold } = start;
     const host = await this.host();
     const preparing = buildSandbox(host, this.#roots, record, paths, life, onProgress);
     const [prepared, blank] = await Promise.all([preparing, taking]).catch(async (cause: unknown) => {
@@ -139,7 +141,7 @@ export class SandboxStarter {
       });
     };
     try {
-      const shell = await startSandbox(blank, { life, prepared, confine, record: begin }, signal);
+      const shell = await startSandbox(blank, { life, prepared, confine, record: begin, onTold }, signal);
       return { record: started, shell, setup };
     } catch (cause) {
       await blank.discard();
@@ -153,12 +155,18 @@ export class SandboxStarter {
 
   async #lookAround(): Promise<BuildHost> {
     const { stateDir, stock, privileges, clock } = this.#context;
-    const files = ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8').catch(() => ''));
-    const [mountInfo = '', own = ''] = await Promise.all(files);
-    const cgroups = await findCgroupHost(mountInfo, own);
+    const cgroups = await findCgroupHost(readProc('/proc/self/mountinfo'), readProc('/proc/self/cgroup'));
     // Not now: whoever looks around is in a hurry to make a sandbox, and one run has nothing to sweep.
     if (cgroups !== undefined) clock.schedule(SWEEP_AFTER_MS, () => void sweepCgroups(cgroups), { ref: false });
     const { diskOwner, outerUid, movesRoot } = privileges;
     return { stateDir, stock, diskOwner, outerUid, cgroups, movesRoot };
+  }
+}
+
+function readProc(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The shell scripts of a sandbox's life, in the order they run. POSIX sh: dash, bash and busybox all run them.
- * Status lines go to file descriptor 4: `p PID` first process, `b` blank namespaces, `c` privileges dropped, `m` host out of sight where that comes later, `r` the
+ * Status lines go to file descriptor 4: `p PID` first process, `c` privileges dropped, `m` host out of sight where that comes later, `r` the
  * resident shell listens; then, on a pipe of its own that ends with it, `a N` slot armed, `x N CODE` its command ended.
  * Where one command is expected there is no such pipe: its slot's lines come here.
  */
@@ -29,7 +29,6 @@ export const SETUP: string = `
 inner=$1; shift
 ip link set lo up 2>/dev/null &
 { echo sandbox >/proc/sys/kernel/hostname || hostname sandbox; } 2>/dev/null &
-echo "b" >&4
 { IFS= read -r table && IFS= read -r root && IFS= read -r limits && IFS= read -r life; } <&3 || exit 0
 mount -n -c -a -T "$table" || exit 90
 wait

@@ -39,7 +39,7 @@ export async function makeSpare(
   stateDir: string,
   start: (record: SandboxRecord, paths: SandboxPaths) => Promise<StartedSandbox & Pick<Spare, 'mounts'>>,
 ): Promise<Spare> {
-  const paths = pathsIn(join(stateDir, 'spares', draftName('spare', await makerMark(), uniqueName())));
+  const paths = pathsIn(join(stateDir, 'spares', draftName('spare', makerMark(), uniqueName())));
   await mkdir(paths.dir, { recursive: true, mode: 0o700 });
   try {
     const plain = { name: '', labels: {}, kind: 'execution', network: 'none', ephemeral: true } as const;

@@ -22,6 +22,8 @@ export interface StartPlan {
   confine(): Promise<void>;
   /** Records the processes and gives them a network. Called after `confine`; no command runs before it resolves. */
   record(): Promise<void>;
+  /** Called when the setup has all it needs to mount and to drop its privileges. */
+  readonly onTold?: (() => void) | undefined;
 }
 
 /** What waits inside for commands: one for any number, or one for the first. */
@@ -43,6 +45,7 @@ export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortS
     if (signal.aborted) onAbort();
     const { mountTable, target, limits, channel } = plan.prepared;
     setup.lifeline.write(`${[mountTable, target, limits, plan.life].join('\n')}\n`);
+    plan.onTold?.();
     channel.prepareSlot();
     await Promise.race([plan.confine(), setup.ended]);
     const recorded = Promise.race([plan.record(), setup.ended]);

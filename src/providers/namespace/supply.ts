@@ -61,6 +61,7 @@ export class Supply<T extends Supplied> {
   prepare(onUnderWay?: () => void): void {
     const made = this.#make(onUnderWay).then(
       (thing) => {
+        onUnderWay?.();
         thing.setReferenced(false);
         spare.isMade = true;
         return thing;

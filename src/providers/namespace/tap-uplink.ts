@@ -25,7 +25,7 @@ export function openTap(tool: TapTool, init: ProcessIdentity, holder: ProcessIde
 
 /** The tap device goes with the process that carries it, and every open connection with the device. */
 export async function closeTap(carrier: ProcessIdentity): Promise<void> {
-  for (let attempt = 0; attempt < 200 && (await isSameProcess(carrier)); attempt++) {
+  for (let attempt = 0; attempt < 200 && isSameProcess(carrier); attempt++) {
     // The tool and the shell that watches over it are one group.
     if (attempt === 0 || attempt === 100) endGroup(carrier.pid);
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -86,7 +86,7 @@ async function startDaemon(line: readonly string[], initPid: number): Promise<Pr
   const ended = new Promise<true>((resolve) => child.once('close', () => resolve(true)));
   // Neither tool tells when it is ready; one that cannot work ends within moments.
   const failed = await Promise.race([ended, new Promise<false>((resolve) => setTimeout(() => resolve(false), 250))]);
-  const identity = failed ? undefined : await identify(child.pid as number);
+  const identity = failed ? undefined : identify(child.pid as number);
   if (identity === undefined) {
     throw new SubletError('CREATE_FAILED', `${line[0]} could not connect the sandbox: ${said.trim()}`, {
       hint: 'Use --network none, or install the other of pasta and slirp4netns.',
