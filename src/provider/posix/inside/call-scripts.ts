@@ -4,6 +4,9 @@
  * Output goes through FIFOs in the sandbox, so the program waits when nobody takes it. The script that starts the program
  * stays until it has ended, writes a trailer behind the output, and brings both along if nobody has begun to take them;
  * whoever is first to make `<token>.a` or `<token>.b` takes that stream. All that is answered is base64.
+ *
+ * A service that ends every call after a while is answered before that: `letGoScript` lets the waiting one go, and what it
+ * did goes on behind it, for `waitCallScript` to bring. Whoever takes a stream that is silent is let go by a mark in it.
  */
 
 /** The exit status of a script that lacks a program or a place for its files. */
@@ -12,6 +15,13 @@ export const CANNOT_CALL = 97;
 export const NOTHING_THERE = 96;
 /** The exit status of a script that comes too late: the program has ended, or somebody else takes the stream. */
 export const TOO_LATE = 98;
+
+/** The exit status of a script whose input has not all been read yet. */
+export const NOT_YET = 95;
+/** What is answered by a script that was let go. */
+export const LET_GO = '!';
+/** The text of the trailer that ends nothing. */
+export const SILENT = 'silent';
 
 const DIRECTORY = '"${SUBLET_TMPDIR:-/tmp}"/.sublet/calls';
 const PIPE_BYTES = 65_536;
@@ -34,25 +44,38 @@ export interface StartCall {
   /** Lines that set the program's variables. */
   readonly exports: string;
   readonly stdin: boolean;
+  /** It can be let go. */
+  readonly isBrief: boolean;
 }
 
 /** Input as base64, or the word for a file in the sandbox that holds it and is removed. */
 export type CallInput = { readonly encoded: string; readonly file?: undefined } | { readonly file: string };
 
 /** Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. */
-export function startCallScript({ token, words, exports, stdin }: StartCall): string {
-  const trailer = `'\\036%s:%s\\036%s' ${token} $status ${token}`;
-  const take = (fd: number): string => `dd bs=${PIPE_BYTES * 2} count=1 <&${fd}`;
+export function startCallScript({ token, words, exports, stdin, isBrief }: StartCall): string {
+  const pipes = ['o', 'e', 'g', ...(isBrief ? ['r'] : []), ...(stdin ? ['i', 'k'] : [])];
+  const program = `( umask 022
+${exports}exec <${stdin ? `${token}.i` : '/dev/null'} >&3 2>&4 3>&- 4>&- 5>&- 8>&-
+exec $session ${words} )`;
   return `${ENTER}command -v base64 >/dev/null && command -v dd >/dev/null || exit ${CANNOT_CALL}
-mkfifo ${token}.o ${token}.e ${token}.g${stdin ? ` ${token}.i ${token}.k` : ''} || exit ${CANNOT_CALL}
-exec 3<>${token}.o 4<>${token}.e 5<>${token}.g
+mkfifo ${pipes.map((pipe) => `${token}.${pipe}`).join(' ')} || exit ${CANNOT_CALL}
+exec 3<>${token}.o 4<>${token}.e 5<>${token}.g${isBrief ? ` 8<>${token}.r` : ''}
 trap : HUP INT QUIT TERM USR1 USR2
 session=; command -v setsid >/dev/null && session=setsid
-${stdin ? `( exec >/dev/null 3>&- 4>&- 5>&- 6>${token}.i; read line <${token}.k ) &\n` : ''}( umask 022
-${exports}exec <${stdin ? `${token}.i` : '/dev/null'} >&3 2>&4 3>&- 4>&- 5>&-
-exec $session ${words} )
-status=$?
-${stdin ? `exec 6<>${token}.i 7<>${token}.k; rm -f ${token}.i ${token}.k; exec 6>&- 7>&-\n` : ''}printf ${trailer} >&3
+${stdin ? `( exec >/dev/null 3>&- 4>&- 5>&- 8>&- 6>${token}.i; read line <${token}.k ) &\n` : ''}${
+    isBrief
+      ? `finish() {\n${finish(token, stdin)}}\n${awaitBriefly(token, program)}finish\n`
+      : `${program}\nstatus=$?\n${finish(token, stdin)}`
+  }rm -f ${token}.*
+exit 0
+`;
+}
+
+/** Writes the trailers, answers with the streams that nobody takes, and waits until the others have been taken. */
+function finish(token: string, stdin: boolean): string {
+  const trailer = trailerOf(token, '$status');
+  const take = (fd: number): string => `dd bs=${PIPE_BYTES * 2} count=1 <&${fd}`;
+  return `${stdin ? `exec 6<>${token}.i 7<>${token}.k; rm -f ${token}.i ${token}.k; exec 6>&- 7>&-\n` : ''}printf ${trailer} >&3
 printf ${trailer} >&4
 set -C; taken=
 true >${token}.a && taken=o
@@ -64,9 +87,55 @@ o) ${take(3)} | base64 ;;
 e) ${take(4)} | base64 ;;
 esac
 [ "$taken" = oe ] || read line <&5
-rm -f ${token}.*
+`;
+}
+
+/**
+ * Waits for the program's end or to be let go. Only who waits for the program can write to the pipe that is read here, so
+ * its own end is seen too. When it is let go, the rest is done behind it. (The program ignores SIGINT, as what a shell has in
+ * the background does.)
+ */
+function awaitBriefly(token: string, program: string): string {
+  return `( trap : HUP TERM USR1 USR2
+${program}
+echo $? >&8 ) >/dev/null &
+exec 7<${token}.r; exec 8>&-
+read status <&7
+case $status in
+'') rm -f ${token}.*; exit 0 ;;
+late) mkfifo ${token}.w
+  ( exec >/dev/null; read status <&7; [ -z "$status" ] || finish >${token}.d
+  [ -p ${token}.w ] || { rm -f ${token}.*; exit 0; }
+  : >>${token}.d; mv ${token}.d ${token}.f; echo 1<>${token}.w ) &
+  printf '${LET_GO}'; exit 0 ;;
+esac
+`;
+}
+
+/** Answers what the start would have, when it was let go before. */
+export function waitCallScript(token: string): string {
+  return `${ENTER}[ -p ${token}.w ] || exit ${NOTHING_THERE}
+exec 9<>${token}.w
+[ -f ${token}.f ] || read line <&9
+[ -f ${token}.f ] || { printf '${LET_GO}'; exit 0; }
+cat ${token}.f; rm -f ${token}.*
 exit 0
 `;
+}
+
+/** Whoever waits for the program's end answers now. */
+export function letGoScript(token: string): string {
+  return `${ENTER}for file in ${token}.w ${token}.r; do
+  [ ! -p $file ] || { echo late 1<>$file; break; }
+done
+exit 0
+`;
+}
+
+/** Whoever waits for the stream answers now. The mark is not the program's, and ends nothing. */
+export function nudgeScript(token: string, stream: CalledStream): string {
+  const file = `${token}.${FILES[stream].pipe}`;
+  return `${ENTER}[ ! -p ${file} ] || printf ${trailerOf(token, SILENT)} 1<>${file}\nexit 0\n`;
 }
 
 /** Answers the base64 of what the stream has, and waits until it has something. `isFirst` claims the stream. */
@@ -87,7 +156,7 @@ exit 0
 `;
 }
 
-/** Ends with TOO_LATE when the program does not read on. */
+/** Ends with TOO_LATE when the program does not read on. It may take as long as the program does to read. */
 export function feedCallScript(token: string, input: CallInput, isLast: boolean): string {
   const feed =
     input.file === undefined
@@ -100,6 +169,18 @@ ${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
 `;
 }
 
+/** Like `feedCallScript`, and ends with NOT_YET when the program takes its time: then `waitFeedScript` goes on. */
+export function feedBrieflyScript(token: string, encoded: string): string {
+  return `${ENTER}${awaitStart(`${token}.i`)}trap '' PIPE
+base64 -d >${token}.q <<'END' || exit ${TOO_LATE}\n${encoded}\nEND
+( cat ${token}.q >${token}.i || : >${token}.x; rm -f ${token}.q ) >/dev/null &
+${awaitFed(token)}`;
+}
+
+export function waitFeedScript(token: string): string {
+  return `${ENTER}${awaitFed(token)}`;
+}
+
 /** Both streams have been taken to their trailers. */
 export function endCallScript(token: string): string {
   return `${ENTER}[ ! -p ${token}.g ] || echo 1<>${token}.g\nexit 0\n`;
@@ -107,7 +188,7 @@ export function endCallScript(token: string): string {
 
 /** The script that started the program is gone: nothing more will come, and who waits for it is let go. */
 export function dropCallScript(token: string): string {
-  return `${ENTER}for file in ${token}.[oe]; do [ ! -p $file ] || echo 1<>$file; done\nrm -f ${token}.*\nexit 0\n`;
+  return `${ENTER}for file in ${token}.[oegw]; do [ ! -p $file ] || echo 1<>$file; done\nrm -f ${token}.*\nexit 0\n`;
 }
 
 /** Keeps one more piece of a script that is too long for one call. `encoded` is base64. */
@@ -121,6 +202,19 @@ END
 /** The words that run what `keepCallScript` has kept. */
 export function keptWords(token: string): string {
   return `sh ${DIRECTORY}/${token}.s`;
+}
+
+/** Half a minute at most. */
+function awaitFed(token: string): string {
+  return `tries=0; while [ -e ${token}.q ] && [ $tries -lt 1200 ]; do sleep 0.02; tries=$((tries + 1)); done
+[ ! -e ${token}.x ] || exit ${TOO_LATE}
+[ ! -e ${token}.q ] || exit ${NOT_YET}
+exit 0
+`;
+}
+
+function trailerOf(token: string, text: string): string {
+  return `'\\036%s:%s\\036%s' ${token} ${text} ${token}`;
 }
 
 /** Scripts that are sent together may arrive in any order. */

@@ -102,6 +102,79 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
     expect(result.exitCode).toBeNull();
   });
 
+  describe('whose calls are ended by the service after a while', () => {
+    const MAX_CALL_MS = 1_000;
+    /** Far more, for a machine that is busy. */
+    const SERVICE_MS = 3_000;
+    let ended = 0;
+    const limited: ShellCall = (script, env) => {
+      const started = Date.now();
+      return call(script, env).then((answer) => {
+        if (Date.now() - started > SERVICE_MS) ended++;
+        return answer;
+      });
+    };
+    const brief = (by: ShellCall = limited): RemoteCommands =>
+      new RemoteCommands({
+        clock: systemClock,
+        workdir,
+        env: {},
+        exec: (request) =>
+          callProcess({ clock: systemClock, call: by, passesEnv: true, maxCallMs: MAX_CALL_MS }, request),
+      });
+
+    it('is one call when it is quick, with its exit code', async () => {
+      calls = 0;
+      const clock = new ManualClock();
+      const commands = new RemoteCommands({
+        clock: systemClock,
+        workdir,
+        env: {},
+        exec: (request) => callProcess({ clock, call, passesEnv: true, maxCallMs: 50_000 }, request),
+      });
+      expect(await commands.run("printf 'a\\377'; echo bad >&2; exit 3")).toMatchObject({
+        exitCode: 3,
+        stdoutBytes: 2,
+      });
+      expect(calls).toBe(1);
+    });
+
+    it('runs longer than any of them, silent or not, and loses nothing', async () => {
+      const command = 'i=0; while [ $i -lt 3 ]; do echo $i; echo e$i >&2; sleep 1; i=$((i+1)); done; sleep 2; exit 9';
+      const result = await brief().run(command);
+      expect(result).toMatchObject({ exitCode: 9, stdout: '0\n1\n2\n', stderr: 'e0\ne1\ne2\n' });
+      expect(ended).toBe(0);
+    }, 30_000);
+
+    it('reads its input as slowly as it likes', async () => {
+      const bytes = Buffer.alloc(150_000, 'abcdefg');
+      const result = await brief().run('sleep 2; wc -c; sleep 1; echo over', { stdin: bytes });
+      expect(result).toMatchObject({ exitCode: 0, stdout: '150000\nover\n' });
+      expect((await brief().run('sleep 1.5; exit 4', { stdin: bytes })).exitCode).toBe(4);
+    }, 30_000);
+
+    it('has a reader that comes late', async () => {
+      const seen: string[] = [];
+      const result = await brief().run('echo first; sleep 2; head -c 300000 /dev/zero; echo last', {
+        onStdout: async (chunk) => {
+          seen.push(Buffer.from(chunk.subarray(0, 5)).toString());
+          if (seen.length === 1) await new Promise((resolve) => setTimeout(resolve, 2_500));
+        },
+      });
+      expect([result.exitCode, result.stdoutBytes, seen[0]]).toEqual([0, 300_011, 'first']);
+    }, 30_000);
+
+    it('ends with its whole tree when it takes too long', async () => {
+      const result = await brief().run('sleep 100 & sleep 100', { timeoutMs: 2_500 });
+      expect([result.timedOut, result.exitCode]).toEqual([true, null]);
+    }, 30_000);
+
+    it('whose shell is killed has no exit code and lets nobody wait', async () => {
+      const result = await brief().run('echo before; kill -9 $(ps -o ppid= -p $$)');
+      expect(result.exitCode).toBeNull();
+    });
+  });
+
   it('leaves no file behind', async () => {
     await vi.waitFor(async () => expect(await readdir(join(workdir, '.sublet', 'calls'))).toEqual([]), 10_000);
   });

@@ -1,42 +1,50 @@
 /** A program in a sandbox whose service only runs a script and answers with what it wrote: its streams, made of such calls. */
 import { randomBytes } from 'node:crypto';
-import { Readable, type Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../../core/clock.ts';
 import { SubletError, toSubletError } from '../../../core/errors.ts';
 import type { ProcessExit } from '../run-process.ts';
 import { shellExports, shellQuote } from '../shell-quote.ts';
-import { TrailerScanner } from '../trailer-scanner.ts';
 import { createCallInput } from './call-input.ts';
 import {
   CANNOT_CALL,
   type CalledStream,
+  type CallInput,
   dropCallScript,
   endCallScript,
+  feedBrieflyScript,
   feedCallScript,
   keepCallScript,
   keptWords,
+  LET_GO,
+  letGoScript,
+  NOT_YET,
   NOTHING_THERE,
+  nudgeScript,
   startCallScript,
   takeCallScript,
   TOO_LATE,
+  waitCallScript,
+  waitFeedScript,
 } from './call-scripts.ts';
 import type { RemoteProcess, RemoteRequest } from './remote-commands.ts';
+import type { ShellAnswer, ShellCall } from './shell-call.ts';
+import { StreamTaker } from './stream-taker.ts';
 
-export interface ShellAnswer {
-  readonly exitCode: number | null;
-  readonly output: string;
-}
-
-/** Runs a script with `sh` in the sandbox; `env` are variables for it. Rejects with an error of the table. */
-export type ShellCall = (script: string, env: Readonly<Record<string, string>>) => Promise<ShellAnswer>;
+export type { ShellAnswer, ShellCall } from './shell-call.ts';
 
 export interface CalledProcessOptions {
   readonly clock: Clock;
   readonly call: ShellCall;
   /** Variables arrive by `env` of the call. Otherwise they are part of the script. */
   readonly passesEnv: boolean;
-  /** Puts a file into the sandbox, if the service can, and returns the shell's word for it: for more input than a call carries. */
+  /**
+   * Puts a file into the sandbox, if the service can, and returns the shell's word for it: for more input than a call carries.
+   * Not together with `maxCallMs`.
+   */
   readonly upload?: ((name: string, bytes: Uint8Array) => Promise<string>) | undefined;
+  /** The service ends a call that takes longer, however long the program takes. Absent: it does not. */
+  readonly maxCallMs?: number | undefined;
 }
 
 /** A program that has not ended after this long has its output taken while it runs. */
@@ -47,6 +55,8 @@ const MAX_SCRIPT_BYTES = 24 * 1024;
 const FEED_BYTES = 48 * 1024;
 /** One file that is put into the sandbox has at most this much. */
 const UPLOAD_BYTES = 4 * 1024 * 1024;
+/** The part of a call's time after which its script is asked to answer. */
+const IN_TIME = 0.8;
 const STREAMS: readonly CalledStream[] = ['stdout', 'stderr'];
 
 export async function callProcess(options: CalledProcessOptions, request: RemoteRequest): Promise<RemoteProcess> {
@@ -55,8 +65,33 @@ export async function callProcess(options: CalledProcessOptions, request: Remote
   const words = request.argv.map(shellQuote).join(' ');
   const isLong = Buffer.byteLength(words) + Buffer.byteLength(exports) > MAX_SCRIPT_BYTES;
   const kept = isLong ? await keepScript(options.call, token, `exec ${words}\n`) : words;
-  const start = { token, words: kept, exports, stdin: request.stdin };
-  return new CalledProcess(options, token, options.call(startCallScript(start), env), request.stdin);
+  const isBrief = options.maxCallMs !== undefined;
+  const start = startCallScript({ token, words: kept, exports, stdin: request.stdin, isBrief });
+  return new CalledProcess(options, token, startCall(options, token, start, env), request.stdin);
+}
+
+/** The answer of the start, however many calls it takes to wait for it. */
+async function startCall(
+  options: CalledProcessOptions,
+  token: string,
+  script: string,
+  env: Readonly<Record<string, string>>,
+): Promise<ShellAnswer> {
+  const letGo = letGoScript(token);
+  let answer = await callBriefly(options, letGo, options.call(script, env));
+  while (answer.output === LET_GO) answer = await callBriefly(options, letGo, options.call(waitCallScript(token), {}));
+  return answer;
+}
+
+/** In time before the service ends the call, `letGo` makes its script answer. */
+async function callBriefly(
+  { clock, call, maxCallMs }: CalledProcessOptions,
+  letGo: string,
+  answer: Promise<ShellAnswer>,
+): Promise<ShellAnswer> {
+  if (maxCallMs === undefined) return answer;
+  const cancel = clock.schedule(maxCallMs * IN_TIME, () => void call(letGo, {}).catch(() => undefined));
+  return answer.finally(cancel);
 }
 
 /** Puts a script into the sandbox and returns the words that run it. It goes with the call of that token, or when it removes itself. */
@@ -96,6 +131,7 @@ class CalledProcess implements RemoteProcess {
   #failure: SubletError | undefined;
   #isTaking = false;
   #isOver = false;
+  #hasFed = false;
 
   constructor(options: CalledProcessOptions, token: string, started: Promise<ShellAnswer>, hasInput: boolean) {
     this.#options = options;
@@ -103,7 +139,8 @@ class CalledProcess implements RemoteProcess {
     this.exit = new Promise((resolve) => (this.#resolveExit = resolve));
     const taker = (stream: CalledStream): StreamTaker =>
       new StreamTaker(token, {
-        ask: (isFirst) => options.call(takeCallScript(token, stream, isFirst), {}),
+        ask: (isFirst) =>
+          callBriefly(options, nudgeScript(token, stream), options.call(takeCallScript(token, stream, isFirst), {})),
         ended: () => this.#streamEnded(),
         fail: (error) => this.#fail(error),
       });
@@ -178,97 +215,26 @@ class CalledProcess implements RemoteProcess {
   }
 
   async #feed(bytes: Buffer, isLast: boolean): Promise<void> {
+    // A pipe that is empty takes a piece at once; after that the program's pace counts.
+    const isSlow = this.#hasFed && bytes.length > 0 && this.#options.maxCallMs !== undefined;
+    this.#hasFed = true;
+    if (!isSlow) return this.#feedBy(feedCallScript(this.#token, await this.#input(bytes), isLast));
+    await this.#feedBy(feedBrieflyScript(this.#token, bytes.toString('base64')));
+    if (isLast) await this.#feedBy(feedCallScript(this.#token, { encoded: '' }, true));
+  }
+
+  async #input(bytes: Buffer): Promise<CallInput> {
     const file = bytes.length > FEED_BYTES ? await this.#options.upload?.(`sublet-${this.#token}`, bytes) : undefined;
-    const input = file === undefined ? { encoded: bytes.toString('base64') } : { file };
-    const script = feedCallScript(this.#token, input, isLast);
-    let { exitCode } = await this.#options.call(script, {});
-    while (exitCode === NOTHING_THERE && !this.#isOver) ({ exitCode } = await this.#options.call(script, {}));
-    if (exitCode === NOTHING_THERE || exitCode === TOO_LATE)
+    return file === undefined ? { encoded: bytes.toString('base64') } : { file };
+  }
+
+  async #feedBy(script: string): Promise<void> {
+    const { call } = this.#options;
+    let { exitCode } = await call(script, {});
+    while (exitCode === NOTHING_THERE && !this.#isOver) ({ exitCode } = await call(script, {}));
+    while (exitCode === NOT_YET && !this.#isOver) ({ exitCode } = await call(waitFeedScript(this.#token), {}));
+    if (exitCode === NOTHING_THERE || exitCode === NOT_YET || exitCode === TOO_LATE)
       throw Object.assign(new Error('The program has ended.'), { code: 'EPIPE' });
-  }
-}
-
-interface TakerOptions {
-  ask(isFirst: boolean): Promise<ShellAnswer>;
-  ended(): void;
-  fail(error: unknown): void;
-}
-
-/** One stream, taken at the pace of its reader. */
-class StreamTaker {
-  readonly readable: Readable;
-  trailer: string | undefined;
-  /** Somebody was quicker: it comes with the answer of the start. */
-  isLeftToStart = false;
-  readonly #options: TakerOptions;
-  readonly #scanner: TrailerScanner;
-  #hasBegun = false;
-  #isAsking = false;
-  #isWanted = false;
-  #isFirst = true;
-  #isClosed = false;
-
-  constructor(token: string, options: TakerOptions) {
-    this.#options = options;
-    this.#scanner = new TrailerScanner(token);
-    this.readable = new Readable({
-      read: () => {
-        this.#isWanted = true;
-        this.#ask();
-      },
-    });
-  }
-
-  get hasTrailer(): boolean {
-    return this.trailer !== undefined;
-  }
-
-  begin(): void {
-    this.#hasBegun = true;
-    this.#ask();
-  }
-
-  /** Returns what comes behind the trailer. */
-  give(bytes: Uint8Array): Uint8Array {
-    const { output, trailer, rest } = this.#scanner.push(bytes, false);
-    if (output.length > 0) {
-      this.#isWanted = false;
-      if (!this.readable.destroyed && this.readable.push(output)) this.#isWanted = true;
-    }
-    if (trailer !== undefined) {
-      this.trailer = trailer;
-      this.end();
-      this.#options.ended();
-    }
-    return rest;
-  }
-
-  end(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    if (!this.readable.destroyed) this.readable.push(null);
-  }
-
-  #ask(): void {
-    if (!this.#hasBegun || this.#isAsking || this.#isClosed || this.isLeftToStart || !this.#isWanted) return;
-    this.#isAsking = true;
-    this.#options.ask(this.#isFirst).then(
-      (answer) => this.#answered(answer),
-      (error: unknown) => this.#options.fail(error),
-    );
-  }
-
-  #answered(answer: ShellAnswer): void {
-    this.#isAsking = false;
-    if (this.#isClosed) return;
-    if (answer.exitCode === NOTHING_THERE && this.#isFirst) return this.#ask();
-    this.#isFirst = false;
-    if (answer.exitCode === TOO_LATE || answer.exitCode === NOTHING_THERE) {
-      this.isLeftToStart = true;
-      return this.#options.ended();
-    }
-    this.give(Buffer.from(answer.output, 'base64'));
-    this.#ask();
   }
 }
 
