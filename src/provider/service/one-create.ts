@@ -1,10 +1,12 @@
 /** One sandbox for a name, also when an answer is lost, several ask at once or the caller gives up. */
+import type { Clock } from '../../core/clock.ts';
 import { SubletError, throwIfAborted } from '../../core/errors.ts';
-import type { ProviderLog } from '../define-provider.ts';
+import type { ProviderContext, ProviderLog } from '../define-provider.ts';
 import type { SandboxSpec } from '../provider.ts';
 import { abortable } from '../abortable.ts';
 import { PendingCreates } from './pending-creates.ts';
-import type { SandboxService } from './sandbox-service.ts';
+import { lookUntil } from './look-until.ts';
+import type { SandboxClaims, SandboxService } from './sandbox-service.ts';
 import { isNotFound } from './service-errors.ts';
 
 export interface CreateLookup<Box> {
@@ -20,15 +22,24 @@ interface Made<Box> {
   readonly isNew: boolean;
 }
 
+/** A create elsewhere that has not been claimed or undone after so many looks was left behind: about half a minute. */
+const CLAIM_LOOKS = 40;
+
 export class OneCreate<Box> {
   readonly #service: SandboxService<Box>;
   readonly #lookup: CreateLookup<Box>;
+  readonly #clock: Clock;
   readonly #log: ProviderLog;
   readonly #pending = new PendingCreates<Box>();
 
-  constructor(service: SandboxService<Box>, lookup: CreateLookup<Box>, log: ProviderLog) {
+  constructor(
+    service: SandboxService<Box>,
+    lookup: CreateLookup<Box>,
+    { clock, log }: Pick<ProviderContext, 'clock' | 'log'>,
+  ) {
     this.#service = service;
     this.#lookup = lookup;
+    this.#clock = clock;
     this.#log = log;
   }
 
@@ -63,7 +74,7 @@ export class OneCreate<Box> {
     } catch (error) {
       const isTaken = this.#service.hasUniqueNames && SubletError.is(error, 'STATE_CONFLICT');
       if (!isTaken && !SubletError.is(error, 'PROVIDER_UNAVAILABLE')) throw error;
-      const [found] = await this.#lookup.named(spec.name, new AbortController().signal).catch((cause: unknown) => {
+      const [found] = await this.#lookup.named(spec.name, never()).catch((cause: unknown) => {
         throw isTaken ? cause : error;
       });
       if (found === undefined) throw error;
@@ -71,16 +82,49 @@ export class OneCreate<Box> {
     }
   }
 
-  /** Whoever finds an older one of that name beside his own ends his own and takes that. */
+  /** Whoever finds another one of that name that counts ends his own and takes that. */
   async #oneOf(made: Made<Box>, name: string): Promise<Made<Box>> {
-    if (this.#service.hasUniqueNames) return made;
-    const [first] = await this.#lookup.named(name, new AbortController().signal).catch(async (error: unknown) => {
+    const { hasUniqueNames, claims } = this.#service;
+    if (hasUniqueNames) return made;
+    const choosing = claims === undefined ? this.#lookup.named(name, never()) : this.#claimed(made.box, name, claims);
+    const [chosen] = await choosing.catch(async (error: unknown) => {
       await this.#undo(made.box);
       throw error;
     });
-    if (first === undefined || this.#service.idOf(first) === this.#service.idOf(made.box)) return made;
+    if (chosen === undefined || this.#isSame(chosen, made.box)) return made;
     await this.#undo(made.box);
-    return { box: first, isNew: false };
+    return { box: chosen, isNew: false };
+  }
+
+  /**
+   * Of two that look after they made their own, at least one sees both. Who sees no other claims. Of those who see each other
+   * all but the one with the lowest id give up theirs; and that one may have been seen too late by another who claims.
+   */
+  async #claimed(own: Box, name: string, claims: SandboxClaims<Box>): Promise<readonly Box[]> {
+    let hasYielded = false;
+    const look = async (): Promise<Box | undefined> => {
+      const all = await this.#lookup.named(name, never());
+      const others = all.filter((box) => !this.#isSame(box, own));
+      const claimed = others.find((box) => claims.isClaimed(box));
+      if (claimed !== undefined || hasYielded) return claimed;
+      if (others.length === 0) {
+        await claims.claim(own);
+        return own;
+      }
+      const id = this.#service.idOf(own);
+      hasYielded = others.some((box) => this.#service.idOf(box) < id);
+      if (hasYielded) await this.#undo(own);
+      return undefined;
+    };
+    const found = await lookUntil(this.#clock, look, never(), CLAIM_LOOKS);
+    if (found !== undefined) return [found];
+    throw new SubletError('PROVIDER_UNAVAILABLE', `Somebody else began to make "${name}" and has not finished.`, {
+      hint: 'Try again later; destroy it by its name if it stays so.',
+    });
+  }
+
+  #isSame(a: Box, b: Box): boolean {
+    return this.#service.idOf(a) === this.#service.idOf(b);
   }
 
   #goneError(name: string, cause: unknown): SubletError {
@@ -92,8 +136,13 @@ export class OneCreate<Box> {
 
   async #undo(box: Box): Promise<void> {
     const id = this.#service.idOf(box);
-    await this.#service.remove(id, new AbortController().signal).catch((error: unknown) => {
+    await this.#service.remove(id, never()).catch((error: unknown) => {
       if (!isNotFound(error)) this.#log.warn({ id, error: String(error) }, 'a failed create was not removed');
     });
   }
+}
+
+/** What follows a create is not given up with it: nobody else would do it. */
+function never(): AbortSignal {
+  return new AbortController().signal;
 }

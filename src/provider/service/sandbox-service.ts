@@ -8,9 +8,11 @@ export interface SandboxService<Box> {
   readonly title: string;
   /**
    * The service refuses a second sandbox of a name with STATE_CONFLICT, and `get` takes names too. Otherwise the name is a
-   * label, and of several that carry the same one the oldest is it.
+   * label, and of several that carry the same one the oldest is it, or the one that was claimed.
    */
   readonly hasUniqueNames: boolean;
+  /** For a service that does not tell when a sandbox was there for others to see: whoever made it alone says that it is it. */
+  readonly claims?: SandboxClaims<Box> | undefined;
   idOf(box: Box): string;
   /** undefined: it is not ours, or only its record is left. */
   read(box: Box): ListedSandbox | undefined;
@@ -31,6 +33,11 @@ export interface SandboxService<Box> {
   remove(id: string, signal: AbortSignal): Promise<'gone' | 'begun'>;
   /** What is to be done inside before it is used. Once more is harmless. */
   prepare?(box: Box, signal: AbortSignal): Promise<void>;
+}
+
+export interface SandboxClaims<Box> {
+  isClaimed(box: Box): boolean;
+  claim(box: Box): Promise<void>;
 }
 
 export interface WantedSandboxes {

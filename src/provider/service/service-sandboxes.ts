@@ -20,11 +20,11 @@ export class ServiceSandboxes<Box> {
   readonly #clock: Clock;
   readonly #creates: OneCreate<Box>;
 
-  constructor(service: SandboxService<Box>, { clock, log }: ProviderContext) {
+  constructor(service: SandboxService<Box>, context: ProviderContext) {
     this.#service = service;
-    this.#clock = clock;
+    this.#clock = context.clock;
     const ready = (box: Box, signal: AbortSignal): Promise<Box> => this.#ready(box, signal);
-    this.#creates = new OneCreate(service, { ready, named: (name, signal) => this.#named(name, signal) }, log);
+    this.#creates = new OneCreate(service, { ready, named: (name, signal) => this.#named(name, signal) }, context);
   }
 
   /** As `SandboxProvider` says; it runs and is prepared. */
@@ -152,7 +152,9 @@ export class ServiceSandboxes<Box> {
     const found: { readonly box: Box; readonly id: string; readonly createdAt: number }[] = [];
     for await (const box of this.#service.list({ name }, signal)) {
       const { ref, createdAt = 0 } = this.#service.read(box) ?? {};
-      if (ref?.name === name) found.push({ box, id: this.#service.idOf(box), createdAt });
+      const isClaimed = this.#service.claims?.isClaimed(box) === true;
+      if (ref?.name === name)
+        found.push({ box, id: this.#service.idOf(box), createdAt: isClaimed ? Number.NEGATIVE_INFINITY : createdAt });
     }
     return found.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)).map(({ box }) => box);
   }
