@@ -22,7 +22,7 @@ export interface LoopbackRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: IncomingHttpHeaders;
-  /** JSON as it is, a form as `FormData`. */
+  /** JSON as it is, a form as `FormData`, or as `URLSearchParams` when it is one of fields alone. */
   readonly body: unknown;
 }
 
@@ -84,5 +84,6 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   const bytes = Buffer.concat(chunks);
   const type = request.headers['content-type'] ?? '';
   if (type.startsWith('multipart/')) return new Response(bytes, { headers: { 'content-type': type } }).formData();
+  if (type.startsWith('application/x-www-form-urlencoded')) return new URLSearchParams(bytes.toString());
   return bytes.length === 0 ? {} : JSON.parse(bytes.toString());
 }
