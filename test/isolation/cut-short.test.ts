@@ -33,7 +33,7 @@ describe.runIf(canRun)('a move that was cut short', () => {
     const record = await world.record(sandbox);
     await freeze(cgroups, record);
     await (await world.open()).destroy(sandbox.ref, signal);
-    expect(record.init !== undefined && (await isSameProcess(record.init))).toBe(false);
+    expect(record.init !== undefined && isSameProcess(record.init)).toBe(false);
     expect(await readdir(`${world.stateDir}/sandboxes`)).toEqual([]);
   });
 
@@ -47,13 +47,13 @@ describe.runIf(canRun)('a move that was cut short', () => {
   it('leaves a half-started sandbox that nobody enters: it is started anew', async () => {
     const sandbox = await world.create({ ephemeral: false });
     const record = await world.record(sandbox);
-    const self = await identifySelf();
+    const self = identifySelf();
     const maker = self && { ...self, startTicks: 1 };
     await writeRecord(world.stateDir, { ...record, maker });
     const other = await world.open();
     expect((await other.attach(sandbox.ref, signal))?.state).toBe('stopped');
     await other.start?.(sandbox.ref, signal);
-    expect(record.init !== undefined && (await isSameProcess(record.init))).toBe(false);
+    expect(record.init !== undefined && isSameProcess(record.init)).toBe(false);
     const again = await world.record(sandbox);
     expect(again.maker).toBeUndefined();
     expect((await (await other.attach(sandbox.ref, signal))?.commands.run('echo up'))?.stdout).toBe('up\n');

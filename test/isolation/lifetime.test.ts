@@ -32,9 +32,9 @@ describe.runIf(canRun)('a manager that is killed', () => {
       const { child, name } = await world.manager({ ephemeral: true, network: 'open' }, 'echo ready');
       const uplink = (await readRecord(world.stateDir, name))?.uplink;
       if (uplink === undefined || 'device' in uplink) throw new Error('No process carries the network.');
-      expect(await isSameProcess(uplink)).toBe(true);
+      expect(isSameProcess(uplink)).toBe(true);
       child.kill('SIGKILL');
-      await until(async () => !(await isSameProcess(uplink)), 'the uplink ends');
+      await until(async () => !isSameProcess(uplink), 'the uplink ends');
     });
   }
 
