@@ -1,5 +1,5 @@
 /** The manager as a whole: ephemeral runs, management by id, expiry, counting and leaving. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import type { FaultyPorts, FaultyPortsOptions } from '../testing/index.ts';
 import { FaultyWorld, ManualClock, createFaultyPorts, settle } from '../testing/index.ts';
@@ -99,6 +99,22 @@ describe('an ephemeral run', () => {
       await running;
       expect(world.boxes).toEqual([]);
     }
+  });
+
+  it('may be one of many that follow the same signal, without a word from Node', async () => {
+    const { world, manager } = await stage();
+    const warned = vi.fn();
+    process.on('warning', warned);
+    const abort = new AbortController();
+    const running = Array.from({ length: 20 }, () => manager.run('sleep 1000', { signal: abort.signal }));
+    const refused = Promise.all(running.map((each) => expect(each).rejects.toMatchObject({ code: 'ABORTED' })));
+    await settle();
+    abort.abort();
+    await refused;
+    await new Promise(setImmediate);
+    process.off('warning', warned);
+    expect(warned).not.toHaveBeenCalled();
+    expect(world.boxes).toEqual([]);
   });
 
   it('is destroyed when the manager closes under it', async () => {

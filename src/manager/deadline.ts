@@ -2,6 +2,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { SubletError } from '../core/errors.ts';
 import { abortedError } from '../core/errors.ts';
+import { letManyFollow } from './shared-signal.ts';
 
 export interface Deadline {
   readonly ms: number;
@@ -38,6 +39,7 @@ export async function followSignals<T>(
   try {
     for (const parent of parents) {
       if (parent?.aborted === true) throw abortedError(parent);
+      letManyFollow(parent);
       parent?.addEventListener('abort', follow, { once: true });
     }
     return await untilAborted(work(controller.signal), controller.signal);
@@ -51,6 +53,7 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(abortedError(signal));
     if (signal.aborted) onAbort();
+    letManyFollow(signal);
     signal.addEventListener('abort', onAbort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });

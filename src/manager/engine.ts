@@ -1,5 +1,4 @@
 /** What every part of the manager shares: the ports, who we are, what this process holds and what it is still doing. */
-import { setMaxListeners } from 'node:events';
 import { SubletError } from '../core/errors.ts';
 import type { NewEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
@@ -15,6 +14,7 @@ import { OwnerWatch } from './owner-watch.ts';
 import { PoolTallies } from './pools/pool-tallies.ts';
 import type { ManagerPorts } from './ports.ts';
 import { Breakers } from './routing/breakers.ts';
+import { letManyFollow } from './shared-signal.ts';
 
 const LONGEST_SILENCE_MS = 3 * HEARTBEAT_MS;
 
@@ -59,7 +59,7 @@ export class Engine {
     this.owners = new OwnerWatch(ports, this.ownerId);
     this.leaseWatch = new LeaseWatch(ports, this.owners);
     // Whatever is at work listens to it, and that may be a thousand: no leak to be warned of.
-    setMaxListeners(0, this.closing);
+    letManyFollow(this.closing);
     this.#startedAt = ports.clock.now();
     this.#startedElapsed = ports.clock.elapsed();
   }

@@ -6,6 +6,7 @@ import type { FileOptions, Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
 import { followSignals } from './deadline.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
+import { letManyFollow } from './shared-signal.ts';
 
 export interface Tracking {
   readonly id: () => SandboxId;
@@ -34,9 +35,10 @@ export function trackCommands(tracking: Tracking): Commands {
         return result;
       }),
     start: (command, options) =>
-      during(tracking, async (live) =>
-        follow(tracking, live, await started(tracking, live.handle.commands.start(command, withEnv(options)))),
-      ),
+      during(tracking, async (live) => {
+        letManyFollow(options?.signal);
+        return follow(tracking, live, await started(tracking, live.handle.commands.start(command, withEnv(options))));
+      }),
     attach: (id) => during(tracking, async (live) => follow(tracking, live, await live.handle.commands.attach(id))),
     list: () => during(tracking, (live) => live.handle.commands.list()),
   });
@@ -84,6 +86,7 @@ function untilEnd<T>(
   work: (signal: AbortSignal | undefined) => Promise<T>,
 ): Promise<T> {
   const ends = tracking.ends?.();
+  letManyFollow(signal);
   return ends === undefined ? work(signal) : followSignals([signal, ends], work);
 }
 
