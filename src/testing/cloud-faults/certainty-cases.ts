@@ -1,6 +1,6 @@
 /** Gone, or not known: each wording of the first, and everything that is only the second. */
 import assert from 'node:assert/strict';
-import { assertRejects, collect } from '../provider-contract/provider-case.ts';
+import { assertExit, assertRejects, collect } from '../provider-contract/provider-case.ts';
 import { ALWAYS, type CloudFaultCase, type CloudFaultContext } from './cloud-fault-case.ts';
 
 export const certaintyCases: readonly CloudFaultCase[] = [
@@ -38,15 +38,24 @@ export const certaintyCases: readonly CloudFaultCase[] = [
     },
   },
   {
-    name: 'a connection that breaks in the middle of a command gives no exit code, and the command is ended',
+    name: 'a connection that breaks in the middle of a command is taken up without a loss, or gives no exit code and the command is ended',
     async run({ create, faults, matches }) {
       const { commands } = await create();
       const armed = faults.arm(matches.exec, { kind: 'dropped', afterBytes: 200 });
-      const running = commands.run(
-        'i=0; while [ $i -lt 200 ]; do echo "line $i of many, long enough to be sent"; echo beat >>beats; sleep 0.02; i=$((i+1)); done',
-      );
-      await assertRejects(running, 'PROVIDER_UNAVAILABLE');
+      const lines = Array.from({ length: 200 }, (_, index) => `line ${index} of many, long enough to be sent\n`);
+      const outcome = await commands
+        .run(
+          'i=0; while [ $i -lt 200 ]; do echo "line $i of many, long enough to be sent"; echo beat >>beats; sleep 0.02; i=$((i+1)); done',
+        )
+        .catch((cause: unknown) => cause as Error);
+      assert.ok(armed.met > 0, 'nothing was dropped');
       armed.release();
+      if (!(outcome instanceof Error)) {
+        assertExit(outcome, 0);
+        assert.equal(outcome.stdout, lines.join(''));
+        return;
+      }
+      await assertRejects(Promise.reject(outcome), 'PROVIDER_UNAVAILABLE');
       const { stdout } = await commands.run('wc -c <beats; sleep 0.4; wc -c <beats');
       const [first, later] = stdout.trim().split(/\s+/);
       assert.equal(first, later, 'the command lives on');
