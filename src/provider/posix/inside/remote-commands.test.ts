@@ -48,6 +48,24 @@ describe.runIf(process.platform === 'linux')('remote commands', () => {
     expect(await readdir(workdir)).toEqual(before);
   });
 
+  it('send words that are too many for the service as input, and leave no copy of them', async () => {
+    const before = await readdir(workdir);
+    const maxWordsBytes = 2_000;
+    const limited = commands({
+      maxWordsBytes,
+      exec: (request) => {
+        expect(request.argv.join('').length).toBeLessThanOrEqual(maxWordsBytes);
+        return exec(request);
+      },
+    });
+    const word = "it's ".repeat(1_000);
+    expect((await limited.run(['printf', '%s', word])).stdout).toBe(word);
+    expect((await limited.run(`printf %s '${'x'.repeat(3_000)}'; cat`, { stdin: '!' })).stdout).toBe(
+      `${'x'.repeat(3_000)}!`,
+    );
+    expect(await readdir(workdir)).toEqual(before);
+  });
+
   it('end the whole tree at the time-out', async () => {
     const result = await commands().run("setsid sh -c 'sleep 1000 & wait' & echo on; sleep 1000", { timeoutMs: 500 });
     expect(result).toMatchObject({ exitCode: null, timedOut: true, stdout: 'on\n' });

@@ -42,6 +42,8 @@ export interface RemoteCommandsOptions {
   readonly workdir: string;
   /** The sandbox's own. */
   readonly env: Readonly<Record<string, string>>;
+  /** What the service takes at most in all words of a program together. Longer ones travel as input. */
+  readonly maxWordsBytes?: number | undefined;
   /** Resolves when the program has been started. Rejects with an error of the table. */
   exec(request: RemoteRequest): Promise<RemoteProcess>;
   readonly openTerminal?: ((request: TerminalRequest) => Promise<TerminalChannel>) | undefined;
@@ -81,9 +83,12 @@ export class RemoteCommands implements Commands {
     const env = this.#environment(options.env);
     const enter = `${tagScript(tag)}\ncd -- ${shellQuote(this.#resolve(options.cwd))} || exit 126\n`;
     const argv = commandArgv(command);
-    if (typeof command !== 'string')
-      return this.#run(['sh', '-c', `${enter}exec "$@"`, 'sh', ...argv], env, options, tag);
-    return this.#run(await this.#shellWords(`${enter}${command}`), env, options, tag);
+    if (typeof command === 'string') return this.#run(await this.#shellWords(`${enter}${command}`), env, options, tag);
+    const words: RemoteRequest['argv'] = ['sh', '-c', `${enter}exec "$@"`, 'sh', ...argv];
+    if (byteLength(words) <= (this.#options.maxWordsBytes ?? Number.POSITIVE_INFINITY))
+      return this.#run(words, env, options, tag);
+    const script = `${enter}exec ${argv.map(shellQuote).join(' ')}`;
+    return this.#run(await this.#shellWords(script), env, options, tag);
   }
 
   start(command: Command, options: StartOptions = {}): Promise<RunningCommand> {
@@ -124,7 +129,8 @@ export class RemoteCommands implements Commands {
   }
 
   async #shellWords(script: string): Promise<RemoteRequest['argv']> {
-    if (Buffer.byteLength(script) < MAX_ARGUMENT_BYTES) return ['sh', '-c', script];
+    const maxBytes = Math.min(MAX_ARGUMENT_BYTES, this.#options.maxWordsBytes ?? MAX_ARGUMENT_BYTES);
+    if (Buffer.byteLength(script) < maxBytes) return ['sh', '-c', script];
     const kept = await this.#run(
       ['sh', '-c', 'umask 077; file=$(mktemp) && cat >"$file" && echo "$file"'],
       {},
@@ -156,4 +162,8 @@ export class RemoteCommands implements Commands {
     const { workdir } = this.#options;
     return cwd === undefined ? workdir : resolve(workdir, cwd);
   }
+}
+
+function byteLength(words: readonly string[]): number {
+  return words.reduce((total, word) => total + Buffer.byteLength(word), 0);
 }
