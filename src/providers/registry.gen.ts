@@ -7,6 +7,7 @@ export const PROVIDERS: Readonly<Record<string, () => Promise<{ readonly provide
   docker: () => import('./docker/index.ts'),
   'e2b': () => import('./e2b/index.ts'),
   local: () => import('./local/index.ts'),
+  modal: () => import('./modal/index.ts'),
   namespace: () => import('./namespace/index.ts'),
   runloop: () => import('./runloop/index.ts'),
 };
