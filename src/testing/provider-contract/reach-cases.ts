@@ -1,7 +1,7 @@
 /** Snapshots and ports: what leaves a sandbox, and what reaches it. */
 import assert from 'node:assert/strict';
 import { SubletError } from '../../core/errors.ts';
-import { assertExit, assertRejects, type ProviderCase } from './provider-case.ts';
+import { assertExit, assertRejects, outputOf, type ProviderCase } from './provider-case.ts';
 
 export const reachCases: readonly ProviderCase[] = [
   {
@@ -9,12 +9,14 @@ export const reachCases: readonly ProviderCase[] = [
     needs: ['snapshot'],
     async run({ create, provider, signal }) {
       const sandbox = await create();
-      assertExit(await sandbox.commands.run('echo installed >/tmp/../contract-note && echo kept >note'), 0);
+      // Outside the working directory too, where whoever runs commands may write.
+      const home = (await outputOf(sandbox, 'cd && pwd && echo installed >contract-note')).trim();
+      assertExit(await sandbox.commands.run('echo kept >note'), 0);
       const taken = await provider.snapshot?.(sandbox.ref, signal);
       assert.ok(taken !== undefined && taken.image !== '');
       await sandbox.files.write('note', 'changed later');
       const copy = await create({ image: taken.image });
-      assert.equal(await copy.files.readText('/contract-note'), 'installed\n');
+      assert.equal(await copy.files.readText(`${home}/contract-note`), 'installed\n');
       assert.equal(await copy.files.readText('note'), 'kept\n');
       assert.equal(await sandbox.files.readText('note'), 'changed later');
     },
