@@ -6,6 +6,7 @@ export const PROVIDERS: Readonly<Record<string, () => Promise<{ readonly provide
   daytona: () => import('./daytona/index.ts'),
   docker: () => import('./docker/index.ts'),
   'e2b': () => import('./e2b/index.ts'),
+  langsmith: () => import('./langsmith/index.ts'),
   local: () => import('./local/index.ts'),
   modal: () => import('./modal/index.ts'),
   namespace: () => import('./namespace/index.ts'),
