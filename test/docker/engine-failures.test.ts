@@ -101,6 +101,17 @@ describe.runIf(isThere)('an engine that fails', () => {
     expect(left.stdout).toBe('none\n');
   });
 
+  it('hangs: a command whose time is up comes back all the same, and is not left running', SLOW, async () => {
+    const session = await sublet.session({ user: 'ann', task: 'hung' });
+    await session.commands.run('true');
+    engine.freeze();
+    const error = await session.commands.run('sleep 4322', { timeoutMs: 500 }).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: 'PROVIDER_UNAVAILABLE' });
+    engine.thaw();
+    const left = "ps | grep '[s]leep 4322' || echo none";
+    await expect.poll(async () => (await session.commands.run(left)).stdout, { timeout: 60_000 }).toBe('none\n');
+  });
+
   it('lost a container that was removed by hand: the next use has another, and says so', SLOW, async () => {
     const session = await sublet.session({ user: 'ann', task: 'removed' });
     await session.commands.run('true');

@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../core/system-clock.ts';
 import type { CommandResult, RunOptions } from '../../core/commands.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
 import { FifoPool } from './fifo-pool.ts';
 import { killTagged, newTag, tagScript } from './process-tree.ts';
 import { runProcess } from './run-process.ts';
@@ -85,6 +87,20 @@ describe.runIf(process.platform === 'linux')('runProcess over real pipes', () =>
     );
     expect(result).toMatchObject({ exitCode: null, timedOut: true });
     process.kill(-child.pid, 'SIGKILL');
+  });
+
+  it('does not wait for ever for a kill that is not answered', async () => {
+    const clock = new ManualClock();
+    const streams = {
+      stdin: null,
+      stdout: new PassThrough(),
+      stderr: new PassThrough(),
+      exit: new Promise<never>(() => {}),
+    };
+    const running = runProcess(streams, { timeoutMs: 100 }, { clock, killTree: () => new Promise(() => {}) });
+    const refused = expect(running).rejects.toMatchObject({ code: 'PROVIDER_UNAVAILABLE' });
+    await clock.advance(30_000);
+    await refused;
   });
 
   it('leaves no descriptor open', async () => {

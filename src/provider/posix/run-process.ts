@@ -1,9 +1,9 @@
 /** Follows one process to its end: capped output, streaming with back-pressure, stdin, time-out and abort. */
 import type { Readable, Writable } from 'node:stream';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, sleep } from '../../core/clock.ts';
 import type { CommandResult, RunOptions } from '../../core/commands.ts';
 import { DEFAULT_MAX_OUTPUT_BYTES } from '../../core/commands.ts';
-import { abortedError } from '../../core/errors.ts';
+import { abortedError, SubletError } from '../../core/errors.ts';
 import { feedStdin } from './feed-stdin.ts';
 import { weighChunk } from './chunk-weight.ts';
 import { OutputCapture } from './output-capture.ts';
@@ -33,6 +33,8 @@ export interface RunControl {
 const QUIET_MS = 100;
 /** And not longer than this in all, however much it writes. */
 const MAX_LINGER_MS = 2_000;
+/** A kill that takes longer has no answer from its provider. */
+const KILL_WITHIN_MS = 15_000;
 
 /**
  * Resolves when the command has ended and its pipes are closed, or have been quiet for a moment: a daemon that kept
@@ -112,7 +114,7 @@ class Stopper {
   stop(reason: StopReason): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    this.#kill = this.#control.killTree().catch((error: unknown) => {
+    this.#kill = this.#killInTime().catch((error: unknown) => {
       this.#reason = { error: toError(error) };
     });
     void this.#kill.then(() => {
@@ -120,6 +122,16 @@ class Stopper {
         this.#giveUp({ exitCode: null, signal: undefined }),
       );
     });
+  }
+
+  /** Whoever waits is told in the end, also when the way into the sandbox is blocked. The kill itself goes on. */
+  async #killInTime(): Promise<void> {
+    const over = new AbortController();
+    const late = sleep(this.#control.clock, KILL_WITHIN_MS, over.signal).then(
+      () => Promise.reject(notEndedError()),
+      () => undefined,
+    );
+    await Promise.race([this.#control.killTree(), late]).finally(() => over.abort());
   }
 
   /** The command has ended by itself: time is no longer a reason. */
@@ -137,6 +149,14 @@ class Stopper {
     this.#cancelGrace();
     this.#signal?.removeEventListener('abort', this.#onAbort);
   }
+}
+
+function notEndedError(): SubletError {
+  return new SubletError(
+    'PROVIDER_UNAVAILABLE',
+    `The command was to be ended, and its provider did not do so within ${KILL_WITHIN_MS / 1000} s.`,
+    { hint: 'It may still run, and is ended when the provider answers. Look whether the provider works.' },
+  );
 }
 
 /** Reads one stream to its end; waits for the consumer's promise before it reads on. */

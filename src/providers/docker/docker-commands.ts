@@ -94,6 +94,11 @@ export class DockerCommands implements Commands {
     return this.#options.hasShell ? this.#background.list() : [];
   }
 
+  /** Ends the waiting shells and waits until they have; commands that run go on. */
+  leave(): Promise<void> {
+    return this.#pool.leave();
+  }
+
   /** Ends the waiting shells; commands that run go on. */
   close(): void {
     this.#pool.close();

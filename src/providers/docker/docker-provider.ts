@@ -119,7 +119,7 @@ export class DockerProvider implements SandboxProvider {
 
   async pause(ref: SandboxRef, signal: AbortSignal): Promise<void> {
     // Waiting shells are not the agent's; frozen, they would wait for a manager that may be gone by then.
-    this.#held.get(ref.name)?.commands.close();
+    await this.#held.get(ref.name)?.commands.leave();
     await freezeContainer(this.#sleeper(ref, signal), signal);
   }
 

@@ -77,6 +77,16 @@ export class ShellSlot {
     return { stdin: this.#once ? inputOf(this.#socket) : null, stdout: run.stdout, stderr: run.stderr, exit: run.exit };
   }
 
+  /** Ends the waiting shell, and resolves when it has: it reads the end of its input. */
+  async leave(): Promise<void> {
+    if (this.#keepsConnection || this.#socket.destroyed) return this.close();
+    this.#isOpen = false;
+    await new Promise<void>((resolve) => {
+      this.#socket.once('close', () => resolve());
+      this.#socket.ref().resume().end();
+    });
+  }
+
   /** Ends the waiting shell. A command that runs goes on without its streams. */
   close(): void {
     this.#isOpen = false;

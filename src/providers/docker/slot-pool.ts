@@ -1,10 +1,12 @@
 /** The slots of one container as this process holds them: taken for a command, given back, kept ready, let go when idle. */
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, sleep } from '../../core/clock.ts';
 import type { ShellSlot } from './shell-slot.ts';
 
 /** After a burst of commands side by side, this many slots stay. */
 const MAX_IDLE = 4;
 const REST_AFTER_MS = 60_000;
+/** A waiting shell ends within milliseconds, unless its container is frozen already or its engine hangs. */
+const LEAVE_WITHIN_MS = 1_000;
 
 export interface SlotPoolOptions {
   readonly clock: Clock;
@@ -60,6 +62,24 @@ export class SlotPool {
     else slot.close();
     this.#cancelRest();
     this.#cancelRest = this.#options.clock.schedule(REST_AFTER_MS, () => this.close(), { ref: false });
+  }
+
+  /** As `close`, and resolves when none of them is there any more, or none has ended for a while. */
+  async leave(): Promise<void> {
+    this.#cancelRest();
+    const waiting = [...this.#idle.splice(0), this.#first, this.#spareForInput];
+    this.#first = undefined;
+    this.#spareForInput = undefined;
+    await Promise.all(waiting.map(async (slot) => this.#leave(await Promise.resolve(slot).catch(() => undefined))));
+  }
+
+  async #leave(slot: ShellSlot | undefined): Promise<void> {
+    if (slot === undefined) return;
+    const over = new AbortController();
+    const patience = sleep(this.#options.clock, LEAVE_WITHIN_MS, over.signal).catch(() => undefined);
+    await Promise.race([slot.leave(), patience]);
+    over.abort();
+    slot.close();
   }
 
   /** Ends the waiting shells; commands that run go on, and the next one opens a slot anew. */
