@@ -1,12 +1,13 @@
 /** A command through each adapter of a service, against the same command through the service's bare SDK, over loopback. */
 import { agentbayRow } from './adapters/agentbay.ts';
 import { e2bRow } from './adapters/e2b.ts';
+import { langsmithRow } from './adapters/langsmith.ts';
 import type { AdapterRow } from './adapters/adapter-row.ts';
 import type { Result } from './figure.ts';
 import { compare } from './measure.ts';
 
 /** One for each adapter. */
-const ROWS: readonly AdapterRow[] = [e2bRow, agentbayRow];
+const ROWS: readonly AdapterRow[] = [e2bRow, agentbayRow, langsmithRow];
 const ROUNDS = 200;
 
 export async function measure(): Promise<readonly Result[]> {
