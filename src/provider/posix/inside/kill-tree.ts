@@ -1,7 +1,7 @@
-/** Ends a tagged tree from inside the sandbox: POSIX sh and its builtins, `grep` where there is one. */
+/** Finds and ends a tagged tree from inside the sandbox: POSIX sh and its builtins, `grep` where there is one. */
 
-/** Sends a signal ($2) to everything that carries the tag ($1); SIGKILL until twice in a row nothing is left. */
-export const KILL_TREE: string = `
+/** `sublet_living` puts into $found who carries the tag ($1) and lives. */
+const FIND_TREE = `
 sublet_find() {
   if command -v grep >/dev/null 2>&1; then grep -l "^Max file locks  *$1 " /proc/[0-9]*/limits 2>/dev/null; return; fi
   for file in /proc/[0-9]*/limits; do
@@ -10,8 +10,7 @@ sublet_find() {
     done 2>/dev/null <"$file"
   done
 }
-round=0 empty=0
-while [ $empty -lt 2 ]; do
+sublet_living() {
   found=
   for file in $(sublet_find "$1"); do
     pid=\${file#/proc/}; pid=\${pid%/limits}
@@ -19,6 +18,20 @@ while [ $empty -lt 2 ]; do
     case \${line##*)} in ' Z'*|' X'*) continue ;; esac
     found="$found $pid"
   done
+}
+`;
+
+/** Succeeds when something that carries the tag ($1) lives. */
+export const IS_TREE_ALIVE: string = `${FIND_TREE}
+sublet_living "$1"
+[ -n "$found" ]
+`;
+
+/** Sends a signal ($2) to everything that carries the tag ($1); SIGKILL until twice in a row nothing is left. */
+export const KILL_TREE: string = `${FIND_TREE}
+round=0 empty=0
+while [ $empty -lt 2 ]; do
+  sublet_living "$1"
   # All at once, so that a shell does not report the end of its children.
   [ -z "$found" ] || kill -"$2" $found 2>/dev/null
   [ "$2" = KILL ] || exit 0

@@ -66,6 +66,21 @@ describe.runIf(process.platform === 'linux')('remote commands', () => {
     expect(await readdir(workdir)).toEqual(before);
   });
 
+  it('can say whether something of a program lives, wherever it has gone', async () => {
+    const asked: RemoteRequest[] = [];
+    const subject = commands({
+      exec: (request) => {
+        asked.push(request);
+        return exec(request);
+      },
+    });
+    const { stdout } = await subject.run('setsid sleep 1000 >/dev/null 2>&1 & echo $!');
+    const isAlive = asked[0]?.isAlive;
+    expect(await isAlive?.()).toBe(true);
+    process.kill(Number(stdout), 'SIGKILL');
+    await expect.poll(() => isAlive?.()).toBe(false);
+  });
+
   it('end the whole tree at the time-out', async () => {
     const result = await commands().run("setsid sh -c 'sleep 1000 & wait' & echo on; sleep 1000", { timeoutMs: 500 });
     expect(result).toMatchObject({ exitCode: null, timedOut: true, stdout: 'on\n' });

@@ -22,7 +22,7 @@ import { commandArgv, shellExports, shellQuote } from '../shell-quote.ts';
 import { type FrozenCommand } from './inside-command.ts';
 import { InsideCommands } from './inside-commands.ts';
 import type { TerminalChannel, TerminalRequest } from './inside-terminal.ts';
-import { KILL_TREE } from './kill-tree.ts';
+import { IS_TREE_ALIVE, KILL_TREE } from './kill-tree.ts';
 
 export interface RemoteRequest {
   readonly argv: readonly [string, ...string[]];
@@ -30,6 +30,8 @@ export interface RemoteRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Input will come; otherwise the program's is empty. */
   readonly stdin: boolean;
+  /** Whether something that the program has started lives, and may hold its streams. Absent where nothing can. */
+  readonly isAlive?: (() => Promise<boolean>) | undefined;
 }
 
 export interface RemoteProcess extends ProcessStreams {
@@ -52,7 +54,7 @@ export interface RemoteCommandsOptions {
 
 /** Linux takes no single argument above 128 KiB. */
 const MAX_ARGUMENT_BYTES = 100_000;
-/** A kill looks at all processes of the sandbox, several times. */
+/** A kill and a look at what lives see all processes of the sandbox, a kill several times. */
 const KILL_TIMEOUT_MS = 30_000;
 
 const LONG_SCRIPT = 'sublet_script=$(cat -- "$1"); rm -f -- "$1"; shift; eval "unset sublet_script\n$sublet_script"';
@@ -114,7 +116,8 @@ export class RemoteCommands implements Commands {
     tag: ProcessTag | undefined,
   ): Promise<CommandResult> {
     const killTree = (): Promise<void> => (tag === undefined ? Promise.resolve() : this.#kill(tag));
-    const request = { argv, env, stdin: options.stdin !== undefined };
+    const isAlive = tag === undefined ? undefined : (): Promise<boolean> => this.#isAlive(tag);
+    const request = { argv, env, stdin: options.stdin !== undefined, isAlive };
     const process = await this.#options.exec(request).catch(async (error: unknown) => {
       // Only the answer may be lost, and then it runs.
       if (SubletError.is(error, 'PROVIDER_UNAVAILABLE')) await killTree().catch(() => undefined);
@@ -141,6 +144,11 @@ export class RemoteCommands implements Commands {
     throw new SubletError('PROVIDER_UNAVAILABLE', `A long script could not be kept: ${kept.stderr.trim()}`, {
       hint: 'It needs a place under /tmp in the sandbox. Make room there.',
     });
+  }
+
+  async #isAlive(tag: ProcessTag): Promise<boolean> {
+    const script = `set -- ${tag}\n${IS_TREE_ALIVE}`;
+    return (await this.#script(script, { timeoutMs: KILL_TIMEOUT_MS })).exitCode === 0;
   }
 
   async #kill(tag: ProcessTag): Promise<void> {
