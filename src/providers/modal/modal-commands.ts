@@ -39,7 +39,8 @@ export function createModalCommands(options: ModalCommandsOptions): RemoteComman
     maxWordsBytes: MAX_WORDS_BYTES,
     exec: async (request) => {
       options.used?.();
-      return startProcess(await api.sandbox(id), request, left, (cause) => explainLoss(options, cause));
+      const explain = (cause: unknown): Promise<SubletError> => explainLoss(options, cause);
+      return startProcess({ clock, sandbox: await api.sandbox(id), left, explain }, request);
     },
   });
 }

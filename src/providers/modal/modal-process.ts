@@ -1,6 +1,7 @@
 /** A program in a sandbox, through the SDK's exec: bytes as they are, and streams that go on where a broken connection left them. */
 import { Readable, Writable } from 'node:stream';
 import type { Sandbox } from 'modal';
+import { type Clock, sleep } from '../../core/clock.ts';
 import type { SubletError } from '../../core/errors.ts';
 import type { RemoteProcess, RemoteRequest } from '../../provider/posix/inside/remote-commands.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
@@ -11,12 +12,22 @@ export type Explain = (cause: unknown) => Promise<SubletError>;
 /** One request carries at most this much input. */
 const INPUT_BYTES = 512 * 1024;
 
-/** `left` aborts when this process ends the sandbox: nothing more comes from it. */
+/** A stream that has not ended so long after its program is held by another, or its connection broke. */
+const SETTLE_MS = 250;
+/** The SDK takes up a stream within ten seconds, or gives it up. */
+const TAKE_UP_MS = 15_000;
+
+export interface ProcessPlace {
+  readonly clock: Clock;
+  readonly sandbox: Sandbox;
+  /** Aborts when this process ends the sandbox: nothing more comes from it. */
+  readonly left: AbortSignal;
+  readonly explain: Explain;
+}
+
 export async function startProcess(
-  sandbox: Sandbox,
-  { argv, env, stdin }: RemoteRequest,
-  left: AbortSignal,
-  explain: Explain,
+  { clock, sandbox, left, explain }: ProcessPlace,
+  { argv, env, stdin, isAlive }: RemoteRequest,
 ): Promise<RemoteProcess> {
   const words = stdin ? argv : withoutInput(argv);
   const process = await sandbox.exec([...words], { mode: 'binary', env: { ...env } }).catch(async (cause: unknown) => {
@@ -35,15 +46,34 @@ export async function startProcess(
   const leave = (): void => lose(new Error('The sandbox was ended.'));
   left.addEventListener('abort', leave, { once: true });
   if (left.aborted) leave();
+  const streams = [followed(process.stdout, lose), followed(process.stderr, lose)] as const;
+  const isRead = Promise.all(streams.map(({ ended }) => ended)).then(() => true);
+  const within = (ms: number): Promise<boolean> =>
+    Promise.race([
+      isRead,
+      sleep(clock, ms, over.signal).then(
+        () => false,
+        () => false,
+      ),
+    ]);
   process
     // Without a signal it would ask for ever when nobody answers.
     ._wait(over.signal)
-    .then((exitCode) => end({ exitCode, signal: undefined }), lose)
-    .finally(() => left.removeEventListener('abort', leave));
+    .then(async (exitCode) => {
+      // The exit code comes by a way of its own, and what was written may still have to be taken up.
+      if (!(await within(SETTLE_MS)) && !(await isAlive?.().catch(() => false))) await within(TAKE_UP_MS);
+      end({ exitCode, signal: undefined });
+    })
+    .catch(lose)
+    .finally(() => {
+      left.removeEventListener('abort', leave);
+      over.abort();
+    });
+  const [stdout, stderr] = streams;
   return {
     stdin: stdin ? writableOf(process.stdin) : null,
-    stdout: readableOf(process.stdout, lose),
-    stderr: readableOf(process.stderr, lose),
+    stdout: stdout.readable,
+    stderr: stderr.readable,
     exit,
     failure: async () => (lost === undefined ? undefined : explain(lost)),
   };
@@ -56,13 +86,21 @@ function withoutInput(argv: RemoteRequest['argv']): RemoteRequest['argv'] {
   return ['sh', '-c', 'exec "$@" </dev/null', 'sh', ...argv];
 }
 
-/** At the reader's pace. */
-function readableOf(stream: ReadableStream<Uint8Array>, lose: (cause: unknown) => void): Readable {
+/** At the reader's pace. `ended`: nothing more comes, or nobody reads it. */
+function followed(
+  stream: ReadableStream<Uint8Array>,
+  lose: (cause: unknown) => void,
+): { readonly readable: Readable; readonly ended: Promise<void> } {
   const reader = stream.getReader();
-  return new Readable({
+  let end = (): void => undefined;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const readable = new Readable({
     read() {
       reader.read().then(
-        ({ done, value }) => this.destroyed || this.push(done ? null : value),
+        ({ done, value }) => {
+          if (done) end();
+          if (!this.destroyed) this.push(done ? null : value);
+        },
         (cause: unknown) => {
           if (this.destroyed) return;
           lose(cause);
@@ -71,10 +109,12 @@ function readableOf(stream: ReadableStream<Uint8Array>, lose: (cause: unknown) =
       );
     },
     destroy(error, done) {
+      end();
       reader.cancel().catch(() => undefined);
       done(error);
     },
   });
+  return { readable, ended };
 }
 
 /** In order, one request at a time. A process that has ended takes no more, which is its right. */

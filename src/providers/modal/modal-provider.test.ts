@@ -89,6 +89,33 @@ describeServiceAdapter({
       await subject.provider.destroy(wanted, signal);
     });
 
+    it('waits for what a program wrote when its exit code comes first', async ({ signal }) => {
+      const wanted = spec('late');
+      const { commands } = await subject.provider.create(wanted, signal);
+      const { faults } = subject.server;
+      const isRead = calls('TaskExecStdioRead');
+      faults.arm(isRead, { kind: 'dropped', afterBytes: 20 });
+      // The SDK asks again after 10 ms, and each time after twice as long.
+      faults.arm(isRead, { kind: 'unreachable' }, 12);
+      const { stdout, exitCode } = await commands.run('echo one; sleep 0.3; echo two; echo three');
+      expect([stdout, exitCode]).toEqual(['one\ntwo\nthree\n', 0]);
+      await subject.provider.destroy(wanted, signal);
+    });
+
+    it('gives no exit code when what a program wrote cannot be had, although its exit code can', async ({ signal }) => {
+      const wanted = spec('torn');
+      const { commands } = await subject.provider.create(wanted, signal);
+      let programs = 0;
+      const isFirst = (request: FaultRequest): boolean => {
+        if (calls('TaskExecStart')(request)) programs++;
+        // The second looks whether something holds the streams of the first; the third ends it.
+        return programs < 3 && calls('TaskExecStdioRead')(request);
+      };
+      subject.server.faults.arm(isFirst, { kind: 'answer', answer: refused(GRPC.UNAVAILABLE, 'torn') }, 1000);
+      await expect(commands.run('echo one')).rejects.toMatchObject({ code: 'PROVIDER_UNAVAILABLE' });
+      await subject.provider.destroy(wanted, signal);
+    });
+
     it('gives no exit code for a command that nobody can be asked about any more, and the sandbox is not lost', async ({
       signal,
     }) => {

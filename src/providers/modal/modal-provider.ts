@@ -1,4 +1,5 @@
 /** Sandboxes of Modal. The service is the only place where anything about them is kept. */
+import { setMaxListeners } from 'node:events';
 import { SubletError } from '../../core/errors.ts';
 import type { Labels } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
@@ -118,6 +119,8 @@ export class ModalProvider implements SandboxProvider {
     const { clock } = this.#context;
     const make = (env: () => Readonly<Record<string, string>>): Held => {
       const leaving = new AbortController();
+      // Every command that runs listens.
+      setMaxListeners(0, leaving.signal);
       const used = (): void => void (held.usedAt = clock.now());
       const place = { name, id, workdir: this.#config.cwd, left: leaving.signal, env, used };
       const held: Held = { id, commands: this.#service.commandsIn(place), leaving, usedAt: undefined };
