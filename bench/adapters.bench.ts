@@ -2,12 +2,13 @@
 import { agentbayRow } from './adapters/agentbay.ts';
 import { e2bRow } from './adapters/e2b.ts';
 import { langsmithRow } from './adapters/langsmith.ts';
+import { modalRow } from './adapters/modal.ts';
 import type { AdapterRow } from './adapters/adapter-row.ts';
 import type { Result } from './figure.ts';
 import { compare } from './measure.ts';
 
 /** One for each adapter. */
-const ROWS: readonly AdapterRow[] = [e2bRow, agentbayRow, langsmithRow];
+const ROWS: readonly AdapterRow[] = [e2bRow, agentbayRow, langsmithRow, modalRow];
 const ROUNDS = 200;
 
 export async function measure(): Promise<readonly Result[]> {
