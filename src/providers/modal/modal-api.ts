@@ -128,10 +128,11 @@ export class ModalApi {
     await this.#ask((plane, options) => plane.sandboxTagsSetV2(request, options), signal);
   }
 
-  /** What is on its disk, as an image that goes by itself after so many seconds. */
-  async snapshot(sandboxId: string, keepSecs: number, signal: AbortSignal): Promise<string> {
+  /** What is on its disk, as an image that goes by itself after so many seconds, or stays. */
+  async snapshot(sandboxId: string, keepSecs: number | 'for good', signal: AbortSignal): Promise<string> {
     const sandbox = await this.sandbox(sandboxId);
-    const taken = sandbox.snapshotFilesystem({ ttlMs: keepSecs * 1000, timeoutMs: SNAPSHOT_MS });
+    const ttlMs = keepSecs === 'for good' ? null : keepSecs * 1000;
+    const taken = sandbox.snapshotFilesystem({ ttlMs, timeoutMs: SNAPSHOT_MS });
     const { imageId } = await abortable(taken, signal).catch((cause: unknown) => {
       throw toModalError(cause, signal);
     });

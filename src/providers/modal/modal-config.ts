@@ -5,6 +5,7 @@ import { ServiceOptions } from '../../provider/service/service-options.ts';
 
 export const CAPABILITIES: readonly Capability[] = [
   'stop',
+  'snapshot',
   'ports',
   'labels',
   'network-none',

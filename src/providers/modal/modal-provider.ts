@@ -12,6 +12,7 @@ import type {
   SandboxHandle,
   SandboxProvider,
   SandboxRef,
+  SandboxSnapshot,
   SandboxSpec,
 } from '../../provider/provider.ts';
 import { HeldSandboxes } from '../../provider/service/held-sandboxes.ts';
@@ -81,6 +82,12 @@ export class ModalProvider implements SandboxProvider {
   async start(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<void> {
     await this.#boxes.wake(ref, signal);
     this.#hold(ref.name, await this.#boxes.known(ref, signal), options.env);
+  }
+
+  async snapshot(ref: SandboxRef, signal: AbortSignal): Promise<SandboxSnapshot> {
+    const box = await this.#boxes.known(ref, signal);
+    if (stateOf(box) === 'running') return { image: await this.#api.snapshot(box.id, 'for good', signal) };
+    throw new SubletError('STATE_CONFLICT', `The sandbox "${ref.name}" is stopped.`, { hint: 'Start it first.' });
   }
 
   async portUrl(ref: SandboxRef, port: number, signal: AbortSignal): Promise<string> {

@@ -175,6 +175,7 @@ describe.runIf(isThere)('a sandbox of modal that is stopped and started', () => 
     expect(stopped).toMatchObject({ state: 'stopped', network: 'none' });
     expect(stopped?.deadManAt).toBeGreaterThan(Date.now() + 29 * 24 * 3_600_000);
     await expect(stopped?.commands.run('true')).rejects.toMatchObject({ code: 'STATE_CONFLICT' });
+    await expect(provider.snapshot?.(ref, signal)).rejects.toMatchObject({ code: 'STATE_CONFLICT' });
     const before = server.sandboxes.size;
     const again = await provider.create(wanted, signal);
     expect(server.sandboxes.size).toBe(before + 1);
