@@ -46,6 +46,10 @@ export interface HeldLease {
 /** The exclusive use of a sandbox. Disposing releases it. */
 export interface Lease extends AgentHandle, HeldLease, AsyncDisposable {
   readonly agent: AgentHandle;
+  /** Private data has entered: the network is cut, now and for good, and a pool never gets the sandbox back. */
+  markPrivate(reason: string): Promise<void>;
+  /** Tightens to `level`; a weaker level than the present one is refused. */
+  setNetwork(level: NetworkLevel, reason: string): Promise<void>;
   release(): Promise<void>;
 }
 

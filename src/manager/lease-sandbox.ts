@@ -1,6 +1,7 @@
 /** The exclusive use of a sandbox that exists, as its caller holds it. */
 import type { Lease, LeaseOptions } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
+import type { NetworkLevel } from '../core/network.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { createAgentHandle } from './agent-handle.ts';
 import type { Engine } from './engine.ts';
@@ -11,6 +12,7 @@ import type { LiveSandbox } from './live-sandbox.ts';
 import { openSandbox } from './open-sandbox.ts';
 import { endWith } from './pools/after-use.ts';
 import { SandboxHolder } from './sandbox-holder.ts';
+import { tightenLeased } from './tighten-leased.ts';
 
 /** Leased before it is touched, so that nobody else wakes or uses it meanwhile. SANDBOX_NOT_FOUND, LEASE_HELD, STATE_CONFLICT for what is ephemeral, or as for `open`. */
 export async function leaseSandbox(engine: Engine, options: LeaseOptions): Promise<Lease> {
@@ -57,6 +59,8 @@ export function toLease(
     env,
   };
   const agent = createAgentHandle(tracking, engine.ports.clock);
+  const setNetwork = async (level: NetworkLevel, reason: string): Promise<void> =>
+    tightenLeased(engine, await tracking.live(), level, reason);
   const release = (): Promise<void> => (released ??= kept.release('released by its holder'));
   return Object.freeze<Lease>({
     agent,
@@ -68,6 +72,8 @@ export function toLease(
     token: kept.token,
     holder: kept.holder,
     lost: kept.lost,
+    markPrivate: (reason) => setNetwork('none', reason),
+    setNetwork,
     release,
     [Symbol.asyncDispose]: release,
   });

@@ -226,6 +226,31 @@ describe('reuse after a reset', () => {
     expect((await manager.pools.stats(POOL)).discards).toEqual({ 'its provider cannot reset': 1 });
   });
 
+  it('can be cut off the network by its holder, and its sandbox never comes back', async () => {
+    const { stage, manager } = await pool({ minIdle: 1, reuse: 'reset', sandbox: { network: 'open' } });
+    const lease = await manager.lease(POOL);
+    await lease.markPrivate('customer data read');
+    expect(stage.world.boxes.find(({ name }) => name.endsWith(lease.sandboxId.slice(4)))?.network).toBe('none');
+    await expect(lease.setNetwork('open', 'no')).rejects.toMatchObject({ code: 'STATE_CONFLICT' });
+    expect((await lease.commands.run('echo on')).stdout).toBe('on\n');
+    const events = await stage.store.listEvents({ sandboxId: lease.sandboxId });
+    expect(events.find(({ type }) => type === 'network.tightened')).toMatchObject({ cause: 'customer data read' });
+    await lease.release();
+    await stage.clock.advance(SECOND);
+    expect((await manager.pools.stats(POOL)).discards).toEqual({ 'network tightened': 1 });
+    await expect(lease.markPrivate('again')).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
+  it('is put to rest when its network cannot be cut', async () => {
+    const { stage, manager } = await pool(
+      { minIdle: 1, sandbox: { network: 'open' } },
+      { capabilities: ['network-open', 'network-none', 'labels', 'pause'] },
+    );
+    const lease = await manager.lease(POOL);
+    await expect(lease.markPrivate('secret')).rejects.toMatchObject({ code: 'NETWORK_NOT_ENFORCEABLE' });
+    expect((await stage.row(lease.sandboxId)).state).toBe('paused');
+  });
+
   it('never takes back one whose network was tightened', async () => {
     const { stage, manager } = await pool(reused);
     const lease = await stage.passing(manager.lease(POOL), SECOND);
