@@ -1,14 +1,16 @@
 /** A command through each adapter of a service, against the same command through the service's bare SDK, over loopback. */
 import { agentbayRow } from './adapters/agentbay.ts';
+import { daytonaRows } from './adapters/daytona.ts';
 import { e2bRow } from './adapters/e2b.ts';
+import { runloopRow } from './adapters/runloop.ts';
 import { langsmithRow } from './adapters/langsmith.ts';
 import { modalRow } from './adapters/modal.ts';
 import type { AdapterRow } from './adapters/adapter-row.ts';
 import type { Result } from './figure.ts';
 import { compare } from './measure.ts';
 
-/** One for each adapter. */
-const ROWS: readonly AdapterRow[] = [e2bRow, agentbayRow, langsmithRow, modalRow];
+/** One or more for each adapter. */
+const ROWS: readonly AdapterRow[] = [e2bRow, ...daytonaRows, runloopRow, agentbayRow, langsmithRow, modalRow];
 const ROUNDS = 200;
 
 export async function measure(): Promise<readonly Result[]> {

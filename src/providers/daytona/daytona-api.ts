@@ -45,8 +45,8 @@ export interface DaytonaBox {
   setAutoStop(minutes: number): Promise<void>;
   previewUrl(port: number): Promise<string>;
   workdir(): Promise<string>;
-  /** Runs words, without a shell. */
-  execute(command: string, env: Readonly<Record<string, string>>): Promise<ShellAnswer>;
+  /** Runs a script with `sh`. */
+  execute(script: string, env: Readonly<Record<string, string>>): Promise<ShellAnswer>;
   /** Replaces what is at the path; its directory is there. */
   upload(path: string, bytes: Uint8Array): Promise<void>;
   openTerminal?(request: TerminalRequest): Promise<TerminalChannel>;

@@ -4,7 +4,6 @@ import { callProcess, type ShellCall } from '../../provider/posix/inside/called-
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
 import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import type { DaytonaBox } from './daytona-api.ts';
-import { shellWords } from './shell-words.ts';
 
 export interface DaytonaCommandsOptions {
   readonly clock: Clock;
@@ -19,7 +18,7 @@ export interface DaytonaCommandsOptions {
 export function createDaytonaCommands(options: DaytonaCommandsOptions): RemoteCommands {
   const { clock, name, box, passesEnv, workdir } = options;
   const call: ShellCall = (script, env) =>
-    box.execute(shellWords(script), env).catch((cause: unknown) => {
+    box.execute(script, env).catch((cause: unknown) => {
       throw isNotFound(cause) ? lostError('Daytona', name, cause) : cause;
     });
   const upload = async (file: string, bytes: Uint8Array): Promise<string> => {

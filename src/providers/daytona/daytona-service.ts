@@ -6,7 +6,6 @@ import type { ListedSandbox, ProviderState, SandboxSpec } from '../../provider/p
 import type { SandboxService, WantedSandboxes } from '../../provider/service/sandbox-service.ts';
 import type { DaytonaApi, DaytonaBox, NewBox } from './daytona-api.ts';
 import type { DaytonaConfig } from './daytona-config.ts';
-import { shellWords } from './shell-words.ts';
 
 /** A label on everything of ours. Its value is the working directory where that is not the sandbox's own. */
 const MARK = 'sublet.daytona';
@@ -69,7 +68,7 @@ export class DaytonaService implements SandboxService<DaytonaBox> {
 
   async prepare(box: DaytonaBox): Promise<void> {
     const workdir = fixedWorkdir(box);
-    if (workdir !== undefined) await box.execute(shellWords(`mkdir -p -- ${shellQuote(workdir)}`), {});
+    if (workdir !== undefined) await box.execute(`mkdir -p -- ${shellQuote(workdir)}`, {});
   }
 
   async #wanted(spec: SandboxSpec, signal: AbortSignal): Promise<NewBox> {

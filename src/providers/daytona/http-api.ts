@@ -7,7 +7,7 @@ import { isNotFound } from '../../provider/service/service-errors.ts';
 import type { DaytonaApi, DaytonaBox, NewBox } from './daytona-api.ts';
 import type { DaytonaConfig } from './daytona-config.ts';
 import { ServiceError, toDaytonaError } from './daytona-errors.ts';
-import { MAX_EXEC_SECONDS } from './shell-words.ts';
+import { MAX_EXEC_SECONDS, shellWords } from './shell-words.ts';
 
 interface SandboxDto {
   readonly id: string;
@@ -177,12 +177,12 @@ class HttpBox implements DaytonaBox {
     return (await this.#ask<{ dir: string }>('GET', `${await this.#toolboxUrl()}/work-dir`)).dir;
   }
 
-  async execute(command: string, env: Readonly<Record<string, string>>): Promise<ShellAnswer> {
+  async execute(script: string, env: Readonly<Record<string, string>>): Promise<ShellAnswer> {
     const envs = Object.keys(env).length === 0 ? {} : { envs: env };
     const answer = await this.#ask<{ exitCode?: number; code?: number; result?: string }>(
       'POST',
       `${await this.#toolboxUrl()}/process/execute`,
-      { command, timeout: MAX_EXEC_SECONDS, ...envs },
+      { command: shellWords(script), timeout: MAX_EXEC_SECONDS, ...envs },
     );
     return { exitCode: answer.exitCode ?? answer.code ?? null, output: answer.result ?? '' };
   }

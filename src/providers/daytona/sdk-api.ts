@@ -6,10 +6,11 @@ import type { ShellAnswer, ShellCall } from '../../provider/posix/inside/called-
 import type { TerminalChannel, TerminalRequest } from '../../provider/posix/inside/inside-terminal.ts';
 import { loadSdk } from '../../provider/load-sdk.ts';
 import { lookUntil } from '../../provider/service/look-until.ts';
+import { shellQuote } from '../../provider/posix/shell-quote.ts';
 import type { DaytonaApi, DaytonaBox, NewBox } from './daytona-api.ts';
 import { type DaytonaConfig, SDK } from './daytona-config.ts';
 import { translated } from './daytona-errors.ts';
-import { MAX_EXEC_SECONDS, shellWords } from './shell-words.ts';
+import { MAX_EXEC_SECONDS } from './shell-words.ts';
 import { openSdkTerminal } from './terminal.ts';
 
 /** The SDK marks every sandbox with this; it is not a label of ours. */
@@ -174,7 +175,9 @@ class SdkBox implements DaytonaBox {
     return (await translated(this.#sandbox.getWorkDir())) ?? '/home/daytona';
   }
 
-  async execute(command: string, env: Readonly<Record<string, string>>): Promise<ShellAnswer> {
+  async execute(script: string, env: Readonly<Record<string, string>>): Promise<ShellAnswer> {
+    // Its server gives the line to a shell, whichever there is.
+    const command = `sh -c ${shellQuote(script)}`;
     const run = this.#sandbox.process.executeCommand(command, undefined, { ...env }, MAX_EXEC_SECONDS);
     const { exitCode, result } = await translated(run);
     return { exitCode, output: result };
@@ -185,7 +188,7 @@ class SdkBox implements DaytonaBox {
   }
 
   openTerminal(request: TerminalRequest): Promise<TerminalChannel> {
-    const call: ShellCall = (script, env) => this.execute(shellWords(script), env);
+    const call: ShellCall = (script, env) => this.execute(script, env);
     return openSdkTerminal(this.#sandbox.process, call, request);
   }
 }

@@ -33,14 +33,14 @@ export class RunloopApi {
   /** SANDBOX_NOT_FOUND when there never was one. */
   async get(id: string, signal: AbortSignal): Promise<Devbox> {
     const { devboxes } = await this.#load();
-    return translated(devboxes.retrieve(id, { signal, maxRetries: READ_RETRIES }), signal);
+    return translated(devboxes.retrieve(id, within(signal, READ_RETRIES)), signal);
   }
 
   /** Every page, those that were shut down included. */
   async *list(signal: AbortSignal): AsyncGenerator<Devbox> {
     const { devboxes } = await this.#load();
     try {
-      yield* devboxes.list({ limit: PAGE_SIZE }, { signal, maxRetries: READ_RETRIES });
+      yield* devboxes.list({ limit: PAGE_SIZE }, within(signal, READ_RETRIES));
     } catch (cause) {
       throw toRunloopError(cause, signal);
     }
@@ -48,28 +48,28 @@ export class RunloopApi {
 
   async shutdown(id: string, signal: AbortSignal): Promise<void> {
     const { devboxes } = await this.#load();
-    await translated(devboxes.shutdown(id, {}, { signal, maxRetries: 0 }), signal);
+    await translated(devboxes.shutdown(id, {}, within(signal)), signal);
   }
 
   async suspend(id: string, signal: AbortSignal): Promise<void> {
     const { devboxes } = await this.#load();
-    await translated(devboxes.suspend(id, { signal, maxRetries: 0 }), signal);
+    await translated(devboxes.suspend(id, within(signal)), signal);
   }
 
   async resume(id: string, signal: AbortSignal): Promise<void> {
     const { devboxes } = await this.#load();
-    await translated(devboxes.resume(id, { signal, maxRetries: 0 }), signal);
+    await translated(devboxes.resume(id, within(signal)), signal);
   }
 
   async keepAlive(id: string, signal: AbortSignal): Promise<void> {
     const { devboxes } = await this.#load();
-    await translated(devboxes.keepAlive(id, { signal, maxRetries: 0 }), signal);
+    await translated(devboxes.keepAlive(id, within(signal)), signal);
   }
 
   /** Where a port of the devbox is reached, through a tunnel that is opened if there is none. */
   async portUrl(id: string, port: number, signal: AbortSignal): Promise<string> {
     const { devboxes } = await this.#load();
-    const tunnel = await translated(devboxes.enableTunnel(id, {}, { signal, maxRetries: 0 }), signal);
+    const tunnel = await translated(devboxes.enableTunnel(id, {}, within(signal)), signal);
     const { protocol, host } = new URL(this.#config.baseUrl);
     return `${protocol}//${port}-${tunnel.tunnel_key}.tunnel.${host.replace(/^api\./, '')}`;
   }
@@ -111,4 +111,9 @@ export class RunloopApi {
     const plain = baseUrl.startsWith('http:') ? { http2: false } : {};
     return new Client({ bearerToken: apiKey, baseURL: baseUrl, ...plain });
   }
+}
+
+/** The SDK leaves a listener at each signal, so each request has one of its own. */
+function within(signal: AbortSignal, maxRetries = 0): { readonly signal: AbortSignal; readonly maxRetries: number } {
+  return { signal: AbortSignal.any([signal]), maxRetries };
 }

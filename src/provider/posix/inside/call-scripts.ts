@@ -51,9 +51,12 @@ export interface StartCall {
 /** Input as base64, or the word for a file in the sandbox that holds it and is removed. */
 export type CallInput = { readonly encoded: string; readonly file?: undefined } | { readonly file: string };
 
-/** Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. */
+/**
+ * Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. The pipe for input
+ * is made last: who finds it finds the one that ends it too.
+ */
 export function startCallScript({ token, words, exports, stdin, isBrief }: StartCall): string {
-  const pipes = ['o', 'e', 'g', ...(isBrief ? ['r'] : []), ...(stdin ? ['i', 'k'] : [])];
+  const pipes = ['o', 'e', 'g', ...(isBrief ? ['r'] : []), ...(stdin ? ['k', 'i'] : [])];
   const program = `( umask 022
 ${exports}exec <${stdin ? `${token}.i` : '/dev/null'} >&3 2>&4 3>&- 4>&- 5>&- 8>&-
 exec $session ${words} )`;
@@ -164,14 +167,18 @@ export function feedCallScript(token: string, input: CallInput, isLast: boolean)
         ? ''
         : `base64 -d >${token}.i <<'END' || exit ${TOO_LATE}\n${input.encoded}\nEND\n`
       : `cat ${input.file} >${token}.i; status=$?; rm -f ${input.file}; [ $status -eq 0 ] || exit ${TOO_LATE}\n`;
+  // Where the pipe has gone since it was looked at, a file takes its place.
   return `${ENTER}${awaitStart(`${token}.i`)}trap '' PIPE
+trap '[ -p ${token}.i ] || rm -f ${token}.i' EXIT
 ${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
 `;
 }
 
 /** Like `feedCallScript`, and ends with NOT_YET when the program takes its time: then `waitFeedScript` goes on. */
 export function feedBrieflyScript(token: string, encoded: string): string {
+  // Where the pipe has gone since it was looked at, a file takes its place.
   return `${ENTER}${awaitStart(`${token}.i`)}trap '' PIPE
+trap '[ -p ${token}.i ] || rm -f ${token}.i' EXIT
 base64 -d >${token}.q <<'END' || exit ${TOO_LATE}\n${encoded}\nEND
 ( cat ${token}.q >${token}.i || : >${token}.x; rm -f ${token}.q ) >/dev/null &
 ${awaitFed(token)}`;

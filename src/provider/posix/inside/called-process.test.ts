@@ -1,6 +1,6 @@
 /** Over calls that a shell of this machine answers, as a service would. */
 import { spawn } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -173,6 +173,14 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
       const result = await brief().run('echo before; kill -9 $(ps -o ppid= -p $$)');
       expect(result.exitCode).toBeNull();
     });
+  });
+
+  it('has its input ended also when that is asked for while its pipes are made', async () => {
+    const slow = await mkdtemp(join(workdir, 'slow-'));
+    const script = '#!/bin/sh\nfor pipe; do PATH=${PATH#*:} mkfifo "$pipe"; sleep 0.1; done\n';
+    await writeFile(join(slow, 'mkfifo'), script, { mode: 0o755 });
+    const slowly: ShellCall = (line, env) => call(line, { ...env, PATH: `${slow}:${process.env['PATH']}` });
+    expect((await commands(true, slowly).run('cat; echo end', { stdin: '' })).stdout).toBe('end\n');
   });
 
   it('leaves no file behind', async () => {
