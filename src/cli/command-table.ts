@@ -14,6 +14,7 @@ export const COMMANDS: Readonly<Record<string, Load>> = {
   resume: () => import('./commands/resume.ts'),
   stop: () => import('./commands/stop.ts'),
   snapshot: () => import('./commands/snapshot.ts'),
+  migrate: () => import('./commands/migrate.ts'),
   rm: () => import('./commands/rm.ts'),
   reap: () => import('./commands/reap.ts'),
   'destroy-all-sessions': () => import('./commands/destroy-all-sessions.ts'),
@@ -32,7 +33,10 @@ export const COMMANDS: Readonly<Record<string, Load>> = {
 
 export const COMMAND_GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Run', ['run', 'exec', 'shell', 'new']],
-  ['Manage', ['ls', 'inspect', 'pause', 'resume', 'stop', 'snapshot', 'rm', 'pool', 'reap', 'destroy-all-sessions']],
+  [
+    'Manage',
+    ['ls', 'inspect', 'pause', 'resume', 'stop', 'snapshot', 'migrate', 'rm', 'pool', 'reap', 'destroy-all-sessions'],
+  ],
   ['Look', ['cp', 'logs', 'events', 'metrics']],
   ['Set up', ['doctor', 'providers', 'images', 'config', 'completion', 'version']],
 ];

@@ -4,20 +4,22 @@ import type { EventFilter, SubletEvent } from './events.ts';
 import type { Files } from './files.ts';
 import type { OwnerId, SandboxId } from './ids.ts';
 import type { Liveness } from './liveness.ts';
+import type { MigrateOptions, MigrationReport } from './migration.ts';
 import type { NetworkLevel } from './network.ts';
 import type { LeaseTerms, SandboxOptions } from './options.ts';
 import type { LifecyclePolicy } from './policy.ts';
 import type { PoolLeaseOptions, Pools } from './pools.ts';
 import type { Verdict } from './recovery.ts';
-import type { PassedOver } from './routing.ts';
 import type { SandboxSetOptions, SetPlace, SetSandboxOptions } from './sandbox-sets.ts';
 import type { SandboxKind, SessionKey, SessionKeyInput } from './session-key.ts';
+import type { SessionNotice } from './session-notice.ts';
 import type { SnapshotInfo } from './snapshots.ts';
 import type { SandboxMetrics } from './spec.ts';
 import type { SandboxState } from './states.ts';
 
 export type { LeaseTerms, SandboxOptions } from './options.ts';
 export type { SandboxSetOptions, SetPlace, SetSandboxOptions } from './sandbox-sets.ts';
+export type { SessionNotice } from './session-notice.ts';
 
 export interface EphemeralRunOptions extends Omit<RunOptions, 'env'>, SandboxOptions {
   /** Called when the sandbox is there and the command is about to begin. */
@@ -81,29 +83,6 @@ export interface Shell extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What the caller must know about a session besides its sandbox: typed, so that an agent can be told. */
-export type SessionNotice =
-  | { readonly type: 'replaced'; readonly at: number; readonly lostSandboxId: SandboxId; readonly message: string }
-  /** It was lost, and its working directory is as it was at `snapshotAt`. */
-  | {
-      readonly type: 'restored';
-      readonly at: number;
-      readonly lostSandboxId: SandboxId;
-      readonly snapshotAt: number;
-      readonly message: string;
-    }
-  /** It was found without processes: files are kept, what ran is gone. */
-  | { readonly type: 'restarted'; readonly at: number; readonly message: string }
-  /** It was made at a later choice of the caller's list. */
-  | {
-      readonly type: 'routed';
-      readonly at: number;
-      readonly profile: string;
-      readonly passedOver: readonly PassedOver[];
-      readonly message: string;
-    }
-  | { readonly type: 'network-tightened'; readonly at: number; readonly level: NetworkLevel; readonly message: string };
-
 /** A conversation's sandbox. Disposing lets go of it; it does not destroy the sandbox. */
 export interface Session extends AgentHandle, AsyncDisposable {
   readonly key: SessionKey;
@@ -122,6 +101,11 @@ export interface Session extends AgentHandle, AsyncDisposable {
   setNetwork(level: NetworkLevel, reason: string): Promise<void>;
   /** Keeps a copy of the working directory, from which `onLost: restore` makes it again. */
   snapshot(): Promise<SnapshotInfo>;
+  /**
+   * Carries the working directory over to a sandbox elsewhere, compares every file there, and gives the key to that one. Until
+   * then the session is where it was, and nobody else uses it; whatever fails leaves it there. Its network does not loosen.
+   */
+  migrate(options: MigrateOptions): Promise<MigrationReport>;
   release(): Promise<void>;
 }
 
@@ -214,6 +198,8 @@ export interface Sandboxes {
   destroy(idOrPrefix: string, cause?: string): Promise<SandboxInfo>;
   /** Of a session's sandbox: see `Session.snapshot`. */
   snapshot(idOrPrefix: string, cause?: string): Promise<SnapshotInfo>;
+  /** Of a session's sandbox: see `Session.migrate`. */
+  migrate(idOrPrefix: string, options: MigrateOptions): Promise<MigrationReport>;
   metrics(idOrPrefix: string): Promise<SandboxMetrics>;
 }
 

@@ -14,6 +14,7 @@ export const EVENT_TYPES = [
   'sandbox.lost',
   'session.created',
   'session.replaced',
+  'session.migrated',
   'session.removed',
   'session.restored',
   'snapshot.taken',

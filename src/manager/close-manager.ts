@@ -78,7 +78,7 @@ async function putAway(engine: Engine, id: SandboxId, seen: Set<SandboxId>): Pro
 
 /** False when the row is no longer as it was read. */
 async function leaveOne(engine: Engine, record: SandboxRecord): Promise<boolean> {
-  if (await isReplaced(engine, record)) {
+  if (!record.ephemeral && (await isReplaced(engine, record))) {
     await contain(engine, record);
     return true;
   }

@@ -17,7 +17,7 @@ export interface DestroyOptions {
 const NOT_YET_GONE = statesBefore('destroying').filter((state) => state !== 'destroyed');
 
 /** A process that began to destroy has this long before another may finish it. */
-const TAKEOVER_MS = 60_000;
+export const DESTROY_TAKEOVER_MS = 60_000;
 
 /**
  * Destroys it and returns its row; undefined when `options` no longer hold. Already destroyed is success. When the
@@ -56,7 +56,7 @@ export async function beginDestroying(
     from: options.from ?? NOT_YET_GONE,
     version: options.version,
     // Whoever destroys it owns it, so that a death on the way is seen to.
-    patch: { ownerId: engine.ownerId, dueAt: now + TAKEOVER_MS },
+    patch: { ownerId: engine.ownerId, dueAt: now + DESTROY_TAKEOVER_MS },
   });
 }
 
@@ -65,7 +65,7 @@ export async function takeOverDestroying(engine: Engine, record: SandboxRecord):
   await engine.register();
   const claimed = await engine.ports.store.patchSandbox(
     record.id,
-    { ownerId: engine.ownerId, dueAt: engine.now() + TAKEOVER_MS },
+    { ownerId: engine.ownerId, dueAt: engine.now() + DESTROY_TAKEOVER_MS },
     record.version,
   );
   return claimed && finishDestroying(engine, claimed);

@@ -24,6 +24,7 @@ export interface MakeRequest {
   readonly gaps?: GapSummary | undefined;
   readonly expectsOneCommand?: boolean | undefined;
   readonly pool?: PoolMembership | undefined;
+  readonly isProvisional?: boolean | undefined;
 }
 
 export interface PreparedSandbox {

@@ -24,6 +24,8 @@ export interface PlanInput {
   readonly gaps?: GapSummary | undefined;
   readonly expectsOneCommand?: boolean | undefined;
   readonly pool?: PoolMembership | undefined;
+  /** For a session that has another one until this is filled: it goes if its maker does. */
+  readonly isProvisional?: boolean | undefined;
 }
 
 export type PoolMembership = Required<Pick<NewSandbox, 'pool' | 'lane' | 'terms'>>;
@@ -46,7 +48,7 @@ export function planSandbox(input: PlanInput): SandboxPlan {
     provider: wanted.provider,
     profile: wanted.profile,
     kind: input.kind,
-    ephemeral,
+    ephemeral: ephemeral || input.isProvisional === true,
     ownerId: input.ownerId,
     hostId: input.host.hostId,
     hostName: input.host.hostName,

@@ -1,6 +1,7 @@
 /** Management of sandboxes by id. */
 import type { AgentHandle, SandboxDetails, SandboxFilter, SandboxInfo, Sandboxes } from '../core/api.ts';
 import { SubletError } from '../core/errors.ts';
+import type { MigrateOptions, MigrationReport } from '../core/migration.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { SandboxMetrics } from '../core/spec.ts';
 import { LIVE_STATES } from '../core/states.ts';
@@ -10,6 +11,7 @@ import { requireCapability } from './check-capabilities.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { findSandbox } from './find-sandbox.ts';
+import { migrateSession } from './migration/migrate-session.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import { openSandbox } from './open-sandbox.ts';
 import { callProvider } from './provider-call.ts';
@@ -77,6 +79,15 @@ export class SandboxManagement implements Sandboxes {
     const engine = this.#engine;
     engine.assertOpen();
     return takeSnapshot(engine, await openSandbox(engine, await this.#find(idOrPrefix), 'for a snapshot'), cause);
+  }
+
+  async migrate(idOrPrefix: string, options: MigrateOptions): Promise<MigrationReport> {
+    const engine = this.#engine;
+    engine.assertOpen();
+    const record = await this.#find(idOrPrefix);
+    const live = await openSandbox(engine, record, 'to be migrated');
+    const source = { live, wasPaused: record.state === 'paused', lease: undefined };
+    return (await migrateSession(engine, source, options)).report;
   }
 
   async metrics(idOrPrefix: string): Promise<SandboxMetrics> {

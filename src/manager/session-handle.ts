@@ -4,6 +4,7 @@ import type { Commands } from '../core/commands.ts';
 import { SubletError } from '../core/errors.ts';
 import type { Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
+import type { MigrateOptions, MigrationReport } from '../core/migration.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
@@ -12,7 +13,9 @@ import type { Engine } from './engine.ts';
 import type { KeptLease } from './kept-lease.ts';
 import { takeLease } from './kept-lease.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
+import { migrateSession } from './migration/migrate-session.ts';
 import type { SandboxHolder } from './sandbox-holder.ts';
+import { migratedNotice } from './session-wants.ts';
 import { takeSnapshot } from './snapshots.ts';
 
 /** What all handles on one key's sandbox in this process share. */
@@ -116,6 +119,23 @@ export class SessionHandle implements Session {
   async snapshot(): Promise<SnapshotInfo> {
     this.#assertHeld();
     return takeSnapshot(this.#engine, await this.#binding.holder.awake(this.#lease), 'asked by the session');
+  }
+
+  async migrate(options: MigrateOptions): Promise<MigrationReport> {
+    this.#assertHeld();
+    const { holder } = this.#binding;
+    const live = await holder.awake(this.#lease);
+    const { report, live: moved } = await migrateSession(
+      this.#engine,
+      { live, wasPaused: false, lease: this.#lease },
+      options,
+    );
+    if (moved === undefined) return report;
+    // All handles on this key in this process go along, as they do when a tighter network needs another sandbox.
+    holder.live = moved;
+    this.#notices.push(migratedNotice(report, this.#engine.now()));
+    if (this.#lease !== undefined) await this.hold(this.#terms);
+    return report;
   }
 
   release(): Promise<void> {

@@ -3,6 +3,7 @@ import type { SandboxOptions, SessionNotice } from '../core/api.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { SubletError } from '../core/errors.ts';
 import type { SandboxId } from '../core/ids.ts';
+import type { MigrationReport } from '../core/migration.ts';
 import type { Need } from '../core/needs.ts';
 import { isAtLeastAsTight, tighter } from '../core/network.ts';
 import type { PassedOver } from '../core/routing.ts';
@@ -154,6 +155,12 @@ export function tighterThanAskedNotice(
 export function routedNotice(profile: string, passedOver: readonly PassedOver[], at: number): SessionNotice {
   const why = passedOver.map(describePassed).join('; ');
   return { type: 'routed', at, profile, passedOver, message: `The sandbox is at "${profile}": ${why}` };
+}
+
+export function migratedNotice({ from, to, left }: MigrationReport, at: number): SessionNotice {
+  const lost = left.map(({ message }) => message).join(' ');
+  const message = `The session went from "${from.profile}" to "${to.profile}" with its working directory. ${lost}`;
+  return { type: 'migrated', at, fromSandboxId: from.sandboxId ?? '', profile: to.profile, message };
 }
 
 /** By its own name, alone or in a list; a list in a file is looked into by whoever asks further. */

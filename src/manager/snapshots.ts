@@ -10,7 +10,7 @@ import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { TAKEOVER_GRACE_MS } from './plan-sandbox.ts';
-import { hasTar, packWorkspace, unpackWorkspace } from './workspace-archive.ts';
+import { emptyWorkspace, hasTar, packWorkspace, unpackWorkspace } from './workspace-archive.ts';
 
 const RESTORE_MS = 10 * 60_000;
 
@@ -66,7 +66,8 @@ export async function restoring(
       if (signal?.aborted === true || engine.closing.aborted) throw cause;
       failure = describe(cause);
       log.warn({ sessionKey: key, snapshot: snapshot.id, error: failure }, 'snapshot not restored');
-      await emptyWorkspace(handle);
+      // What was unpacked before it failed is not what was saved.
+      await emptyWorkspace(handle).catch(() => {});
     }
   };
   return { fill, notice: () => restoredNotice(sandbox.id, snapshot, engine.now(), failure) };
@@ -95,15 +96,6 @@ async function assertTar(handle: SandboxHandle, id: string): Promise<void> {
   throw new SubletError('UNSUPPORTED', `Sandbox ${id} has no tar, which a snapshot is made with.`, {
     hint: 'Use an image that has tar, or copy the files out with: sublet cp',
   });
-}
-
-// What was unpacked before it failed is not what was saved.
-async function emptyWorkspace({ files }: SandboxHandle): Promise<void> {
-  try {
-    for (const { name } of await files.list('.')) await files.remove(`./${name}`);
-  } catch {
-    return;
-  }
 }
 
 function tell(engine: Engine, { key }: SessionRecord, { id, at }: SnapshotInfo, lostId: string): Promise<void> {

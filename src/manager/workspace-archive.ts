@@ -7,11 +7,12 @@ export async function hasTar({ commands }: SandboxHandle, signal?: AbortSignal):
   return (await commands.run('command -v tar', { signal })).exitCode === 0;
 }
 
-/** What `read` makes of the archive, once all of it was packed. FILE_FAILED when it was not. */
+/** What `read` makes of the archive, once all of it was packed. FILE_FAILED when it was not. `said`: what tar said all the same. */
 export async function packWorkspace<T>(
   { commands, workdir }: SandboxHandle,
   read: (archive: AsyncIterable<Uint8Array>) => Promise<T>,
   signal?: AbortSignal,
+  said?: (complaints: string) => void,
 ): Promise<T> {
   const pipe = new TransformStream<Uint8Array, Uint8Array>();
   const writer = pipe.writable.getWriter();
@@ -29,6 +30,7 @@ export async function packWorkspace<T>(
   };
   const pack = commands.run(`tar -C ${shellQuote(workdir)} -cf - .`, options).then(async ({ exitCode, stderr }) => {
     if (exitCode !== 0) throw tarFailed('packed', stderr);
+    said?.(stderr);
     await writer.close();
   });
   const [result] = await Promise.all([read(pipe.readable).catch(fail), pack.catch(fail)]);
@@ -36,14 +38,23 @@ export async function packWorkspace<T>(
   return result as T;
 }
 
-/** FILE_FAILED when not all of it could be unpacked. */
+/** FILE_FAILED when not all of it could be unpacked. Owners are kept by number where they may be, or are whoever unpacks. */
 export async function unpackWorkspace(
   { commands, workdir }: SandboxHandle,
   archive: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
+  owners: 'kept' | 'own' = 'kept',
 ): Promise<void> {
-  const { exitCode, stderr } = await commands.run(`tar -C ${shellQuote(workdir)} -xf -`, { signal, stdin: archive });
+  const flags = owners === 'kept' ? '-xf' : '-xpof';
+  const { exitCode, stderr } = await commands.run(`tar -C ${shellQuote(workdir)} ${flags} -`, {
+    signal,
+    stdin: archive,
+  });
   if (exitCode !== 0) throw tarFailed('unpacked', stderr);
+}
+
+export async function emptyWorkspace({ files }: SandboxHandle): Promise<void> {
+  for (const { name } of await files.list('.')) await files.remove(`./${name}`);
 }
 
 function tarFailed(what: string, stderr: string): SubletError {

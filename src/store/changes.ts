@@ -3,11 +3,11 @@ import type { NewEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import { NOBODY } from '../core/ids.ts';
 import type { NetworkLevel } from '../core/network.ts';
-import { tighter } from '../core/network.ts';
+import { isAtLeastAsTight, tighter } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
 import type { SandboxState } from '../core/states.ts';
 import { canMove } from '../core/states.ts';
-import type { LeaseWish } from './leases.ts';
+import type { HandOver, HandedOver, LeaseWish } from './leases.ts';
 import type { BoundSession, LeaseRecord, SandboxRecord, SessionRecord } from './records.ts';
 import type { Activity, Move, NewSandbox, NewSession, SandboxPatch, TakenSnapshot } from './store.ts';
 
@@ -58,6 +58,32 @@ export function replacedBinding(session: SessionRecord, sandbox: NewSandbox): Bo
       network: tighter(session.network, sandbox.network),
     }),
   };
+}
+
+/** The key bound to what was filled for it, and what it had on its way out; undefined when one of them is not as it must be. */
+export function handedOver(
+  bound: BoundSession | undefined,
+  target: SandboxRecord | undefined,
+  move: HandOver,
+): HandedOver | undefined {
+  if (bound === undefined || target === undefined || bound.session.sandboxId !== move.from) return undefined;
+  const { session } = bound;
+  const isFit = target.state === 'running' && target.sessionKey === session.key && target.id === move.to;
+  if (!isFit || !isAtLeastAsTight(target.network, session.network)) return undefined;
+  const left = movedSandbox(bound.sandbox, leavingMove(move));
+  return (
+    left && {
+      bound: {
+        session: { ...session, sandboxId: target.id, profile: target.profile, version: session.version + 1 },
+        sandbox: { ...target, ephemeral: false, version: target.version + 1 },
+      },
+      left,
+    }
+  );
+}
+
+function leavingMove({ at, cause, ownerId, token, dueAt }: HandOver): Move {
+  return { to: 'destroying', at, cause, ownerId, token, from: RESTING_STATES, patch: { ownerId, dueAt } };
 }
 
 /** The row after the move, or undefined when the move is illegal or not from here. */
@@ -195,6 +221,15 @@ export function replacedEvent({ sandbox }: BoundSession, replaced: SandboxId): N
     cause: sandbox.cause,
     details: { replaced },
   };
+}
+
+export function handOverEvents({ bound, left }: HandedOver, move: HandOver): readonly NewEvent[] {
+  const { at, cause, ownerId } = move;
+  const details = { from: left.id, fromProfile: left.profile, toProfile: bound.sandbox.profile };
+  return [
+    movedEvent(left, leavingMove(move)),
+    { ...aboutSandbox(bound.sandbox), ownerId, at, type: 'session.migrated', cause, details },
+  ];
 }
 
 export function tightenedEvent(before: BoundSession, after: BoundSession, reason: string, at: number): NewEvent {

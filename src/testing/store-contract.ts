@@ -1,6 +1,7 @@
 /** The store contract as data: what every store must do, checked on a real one. Register each case with any test runner. */
 import { counterCases } from './store-contract/counter-cases.ts';
 import { eventCases } from './store-contract/event-cases.ts';
+import { handOverCases } from './store-contract/hand-over-cases.ts';
 import { leaseCases } from './store-contract/lease-cases.ts';
 import { ledgerCases } from './store-contract/ledger-cases.ts';
 import { lifecycleCases } from './store-contract/lifecycle-cases.ts';
@@ -28,6 +29,7 @@ export const storeContract: readonly StoreContractCase[] = [
   ...eventCases,
   ...counterCases,
   ...leaseCases,
+  ...handOverCases,
   ...ledgerCases,
   ...poolCases,
 ];

@@ -9,12 +9,20 @@ export interface Fixtures {
 }
 
 export async function compileFixtures(directory: string): Promise<Fixtures> {
-  const source = (name: string): string => path.join(import.meta.dirname, `${name}.fixture.ts`);
-  const compiled = (name: string): string => path.join(directory, `${name}.mjs`);
-  for (const name of ['victim', 'neighbour', 'failpoint']) {
-    const bundle = await rolldown({ input: source(name), platform: 'node', external: /^node:/ });
-    await bundle.write({ file: compiled(name), format: 'esm' });
-    await bundle.close();
-  }
-  return { victim: compiled('victim'), neighbour: compiled('neighbour'), failpoint: compiled('failpoint') };
+  const compile = (name: string): Promise<string> =>
+    compileFixture(path.join(import.meta.dirname, `${name}.fixture.ts`), directory);
+  return {
+    victim: await compile('victim'),
+    neighbour: await compile('neighbour'),
+    failpoint: await compile('failpoint'),
+  };
+}
+
+/** One of them; returns where it is. */
+export async function compileFixture(source: string, directory: string): Promise<string> {
+  const file = path.join(directory, `${path.basename(source, '.fixture.ts')}.mjs`);
+  const bundle = await rolldown({ input: source, platform: 'node', external: /^node:/ });
+  await bundle.write({ file, format: 'esm' });
+  await bundle.close();
+  return file;
 }

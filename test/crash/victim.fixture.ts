@@ -87,6 +87,12 @@ const ACTIONS: readonly Action[] = [
     await held.commands.run('echo alone');
     await held.release();
   },
+  async (engine) => {
+    const held = await session(engine);
+    await held.files.write('note', 'moved');
+    await held.migrate({ to: provider, endCommands: true });
+    await held.commands.run('cat note');
+  },
   async (engine) => engine.sandboxes.destroy((await session(engine)).sandboxId),
   (engine) => engine.sweep(),
   async (engine) => {

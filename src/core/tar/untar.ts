@@ -27,8 +27,14 @@ const KINDS: Readonly<Record<string, TarEntryKind>> = {
   '5': 'directory',
 };
 
+/** How names are read: as text, or each byte as it is. */
+export type NameEncoding = 'utf8' | 'latin1';
+
 /** FILE_FAILED when the stream is not tar or ends in the middle of an entry. */
-export async function* untar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry, void, void> {
+export async function* untar(
+  source: AsyncIterable<Uint8Array>,
+  encoding: NameEncoding = 'utf8',
+): AsyncGenerator<TarEntry, void, void> {
   const reader = new ByteReader(source);
   let extended: Readonly<Record<string, string>> = {};
   for (let blocks = 0; ; blocks++) {
@@ -42,13 +48,13 @@ export async function* untar(source: AsyncIterable<Uint8Array>): AsyncGenerator<
     const size = extended['size'] === undefined ? number(header, 124, 12) : Number(extended['size']);
     if (!Number.isSafeInteger(size) || size < 0) throw damaged();
     if (type === 'x' || type === 'L' || type === 'K') {
-      extended = { ...extended, ...(await readExtension(reader, type, size)) };
+      extended = { ...extended, ...(await readExtension(reader, type, size, encoding)) };
       continue;
     }
     const kind = KINDS[type] ?? 'other';
     const left = { bytes: size };
     // A global header and kinds unknown to us have bodies too; they are skipped like an unread file.
-    if (type !== 'g') yield toEntry(header, kind, size, extended, body(reader, left));
+    if (type !== 'g') yield toEntry(header, kind, size, extended, body(reader, left), encoding);
     await reader.skip(left.bytes);
     await reader.skip(padding(size));
     if (type !== 'g') extended = {};
@@ -61,17 +67,18 @@ function toEntry(
   sizeBytes: number,
   extended: Readonly<Record<string, string>>,
   content: AsyncIterable<Uint8Array>,
+  encoding: NameEncoding,
 ): TarEntry {
   const isUstar = text(header, 257, 5) === 'ustar';
-  const prefix = isUstar && text(header, 257, 6) === 'ustar' ? text(header, 345, 155) : '';
-  const shortName = text(header, 0, 100);
+  const prefix = isUstar && text(header, 257, 6) === 'ustar' ? text(header, 345, 155, encoding) : '';
+  const shortName = text(header, 0, 100, encoding);
   return {
     name: extended['path'] ?? (prefix === '' ? shortName : `${prefix}/${shortName}`),
     kind,
     mode: number(header, 100, 8),
     sizeBytes,
     modifiedSeconds: number(header, 136, 12),
-    linkName: extended['linkpath'] ?? text(header, 157, 100),
+    linkName: extended['linkpath'] ?? text(header, 157, 100, encoding),
     body: content,
   };
 }
@@ -89,25 +96,26 @@ async function readExtension(
   reader: ByteReader,
   type: 'x' | 'L' | 'K',
   size: number,
+  encoding: NameEncoding,
 ): Promise<Readonly<Record<string, string>>> {
   if (size > MAX_HEADER_BYTES) throw damaged();
   const data = Buffer.from(await reader.read(size));
   await reader.skip(padding(size));
   if (data.length < size) throw damaged();
-  if (type === 'x') return parsePax(data);
-  const value = data.toString('utf8').replace(/\0.*$/s, '');
+  if (type === 'x') return parsePax(data, encoding);
+  const value = data.toString(encoding).replace(/\0.*$/s, '');
   return type === 'L' ? { path: value } : { linkpath: value };
 }
 
 // Records are "LENGTH KEY=VALUE\n", the length counting the whole record in bytes.
-function parsePax(data: Buffer): Readonly<Record<string, string>> {
+function parsePax(data: Buffer, encoding: NameEncoding): Readonly<Record<string, string>> {
   const values: Record<string, string> = {};
   for (let at = 0; at < data.length;) {
     const space = data.indexOf(0x20, at);
     const length = Number(data.toString('latin1', at, space));
     if (space === -1 || !Number.isSafeInteger(length) || length <= space - at || at + length > data.length)
       throw damaged();
-    const record = data.toString('utf8', space + 1, at + length - 1);
+    const record = data.toString(encoding, space + 1, at + length - 1);
     const equals = record.indexOf('=');
     if (['path', 'linkpath', 'size'].includes(record.slice(0, equals)))
       values[record.slice(0, equals)] = record.slice(equals + 1);
@@ -122,9 +130,9 @@ function isHeader(header: Uint8Array): boolean {
   return sum === number(header, 148, 8);
 }
 
-function text(header: Uint8Array, offset: number, length: number): string {
+function text(header: Uint8Array, offset: number, length: number, encoding: NameEncoding = 'utf8'): string {
   return Buffer.from(header.subarray(offset, offset + length))
-    .toString('utf8')
+    .toString(encoding)
     .replace(/\0.*$/s, '');
 }
 

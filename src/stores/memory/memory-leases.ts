@@ -1,17 +1,19 @@
 /** Leases in memory. */
-import type { SandboxId } from '../../core/ids.ts';
-import { leasedEvents, leasedSandbox, releasedEvent, releasedSandbox, renewedSandbox } from '../../store/changes.ts';
+import {
+  handOverEvents,
+  handedOver,
+  leasedEvents,
+  leasedSandbox,
+  releasedEvent,
+  releasedSandbox,
+  renewedSandbox,
+} from '../../store/changes.ts';
 import type { Leases } from '../../store/leases.ts';
-import type { SandboxRecord } from '../../store/records.ts';
-import type { NewEvent } from '../../core/events.ts';
+import { checkKey } from '../../store/refusals.ts';
+import { frozen } from './frozen.ts';
+import type { MemoryRows } from './memory-pools.ts';
 
-export function memoryLeases(
-  change: (
-    id: SandboxId,
-    after: (before: SandboxRecord) => SandboxRecord | undefined,
-    events: (before: SandboxRecord, after: SandboxRecord) => readonly NewEvent[],
-  ) => SandboxRecord | undefined,
-): Leases {
+export function memoryLeases({ open, change }: MemoryRows): Leases {
   return {
     acquire: async (id, wish) =>
       change(
@@ -31,5 +33,25 @@ export function memoryLeases(
         (before) => releasedSandbox(before, token),
         (before) => [releasedEvent(before, token, cause, at)],
       ),
+    async handOver(key, move) {
+      checkKey(key);
+      const { sessions, sandboxes } = open();
+      const [session, sandbox] = [sessions.get(key), sandboxes.get(move.from)];
+      const moved = handedOver(session && sandbox && { session, sandbox }, sandboxes.get(move.to), move);
+      if (moved === undefined) return undefined;
+      const { bound, left } = moved;
+      change(
+        left.id,
+        () => left,
+        () => handOverEvents(moved, move),
+      );
+      change(
+        bound.sandbox.id,
+        () => bound.sandbox,
+        () => [],
+      );
+      sessions.set(key, frozen(bound.session));
+      return moved;
+    },
   };
 }

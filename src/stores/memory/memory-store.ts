@@ -64,7 +64,7 @@ export class MemoryStore implements Store {
       insert: (sandbox) => this.#insert(sandbox),
       change: (id, change, events) => this.#change(id, change, events),
     };
-    this.leases = memoryLeases(rows.change);
+    this.leases = memoryLeases(rows);
     this.ledger = memoryLedger(rows.open);
     this.pools = memoryPools(rows);
   }

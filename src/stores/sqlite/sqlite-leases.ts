@@ -1,13 +1,23 @@
 /** Leases on SQLite. */
 import type { NewEvent } from '../../core/events.ts';
 import type { SandboxId } from '../../core/ids.ts';
-import { leasedEvents, leasedSandbox, releasedEvent, releasedSandbox, renewedSandbox } from '../../store/changes.ts';
+import {
+  handOverEvents,
+  handedOver,
+  leasedEvents,
+  leasedSandbox,
+  releasedEvent,
+  releasedSandbox,
+  renewedSandbox,
+} from '../../store/changes.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { SandboxRecord } from '../../store/records.ts';
+import { checkKey } from '../../store/refusals.ts';
 import type { Connection } from './connection.ts';
 import type { SessionCache } from './session-cache.ts';
 import { insertEvent } from './tables/events.ts';
 import { selectSandbox, updateSandbox } from './tables/sandboxes.ts';
+import { selectSession, updateSession } from './tables/sessions.ts';
 
 export function sqliteLeases(db: Connection, sessions: SessionCache): Leases {
   return {
@@ -35,6 +45,19 @@ export function sqliteLeases(db: Connection, sessions: SessionCache): Leases {
         (before) => releasedSandbox(before, token),
         (before) => [releasedEvent(before, token, cause, at)],
       ),
+    // Durable: what the key had is destroyed next.
+    handOver: (key, move) =>
+      db.durably(() => {
+        checkKey(key);
+        const [bound, target] = [selectSession(db, key), selectSandbox(db, move.to)];
+        const moved = handedOver(bound, target, move);
+        if (bound === undefined || target === undefined || moved === undefined) return undefined;
+        updateSandbox(db, bound.sandbox, moved.left);
+        updateSandbox(db, target, moved.bound.sandbox);
+        updateSession(db, moved.bound.session);
+        for (const event of handOverEvents(moved, move)) insertEvent(db, event);
+        return moved;
+      }),
   };
 }
 
