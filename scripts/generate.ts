@@ -8,6 +8,7 @@ import { NETWORK_LEVELS } from '../src/core/network.ts';
 import { COMMAND_GROUPS, COMMANDS } from '../src/cli/command-table.ts';
 import type { ProviderModule } from '../src/provider/define-provider.ts';
 import { cliReference } from './cli-reference.ts';
+import { asSentence, providerComparison } from './provider-comparison.ts';
 
 /** Every generated file's path below the root, with the text it must have. */
 export async function generate(root: string): Promise<ReadonlyMap<string, string>> {
@@ -17,6 +18,7 @@ export async function generate(root: string): Promise<ReadonlyMap<string, string
   return new Map([
     ['src/providers/registry.gen.ts', registry(providers.map((provider) => provider.id))],
     ['README.md', replaceTables(readme, { commands: await commandTable(), providers: providerTable(providers) })],
+    ['docs/providers/comparison.md', providerComparison(providers)],
     ['docs/reference/errors.md', errorPage(ERROR_CODES)],
     ['docs/reference/cli.md', replaceTables(cliPage, { commands: await cliReference() })],
   ]);
@@ -76,10 +78,6 @@ export function providerTable(providers: readonly ProviderModule[]): string {
   return ['| provider | what it is | chosen | network | limits | also |', '|---|---|---|---|---|---|', ...rows].join(
     '\n',
   );
-}
-
-function asSentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
 }
 
 /** Each table stands between two comments, so that the text around it is written by hand. */
