@@ -45,7 +45,7 @@ describe.runIf(hasNamespaces)('an ordered choice', () => {
       { provider: 'e2b', profile: 'e2b', code: 'AUTH_FAILED' },
     ]);
     expect(events[0]?.cause).toContain('there is no such socket');
-    expect(events[1]?.cause).toContain('has no key');
+    expect(events[1]?.cause).toContain('no key');
   });
 
   it('of a profile keeps its session where it was made, in the next process too', async () => {
@@ -124,7 +124,7 @@ describe.runIf(hasNamespaces)('the command line', () => {
     });
     expect(rows.find(({ id }) => id === 'e2b')).toMatchObject({
       usable: false,
-      fix: 'sublet config set E2B_API_KEY',
+      fix: expect.stringContaining('sublet config set E2B_API_KEY') as string,
     });
   });
 
