@@ -50,6 +50,10 @@ async function startCleaners(simulation: Simulation, options: StartOptions): Pro
   return cleaners;
 }
 
+function isLeasedByLiving({ laws }: Simulation, { lease }: SandboxRecord): boolean {
+  return lease !== undefined && laws.truth.processOf(lease.ownerId)?.isRunning === true;
+}
+
 /** What is at the provider or on record and should not be. */
 export function leaks(simulation: Simulation): readonly string[] {
   const { cloud, sandboxes, laws } = simulation;
@@ -60,8 +64,8 @@ export function leaks(simulation: Simulation): readonly string[] {
       .filter((box) => !isLive(laws.truth.recordOf(box)?.state ?? 'destroyed'))
       .map((box) => `${box.name} is at the provider, and its row says ${laws.truth.recordOf(box)?.state ?? 'nothing'}`),
     ...[...sandboxes.values()]
-      // What is at rest may hold files that could not be carried over: its user decides.
-      .filter((row) => row.state === 'running' && !laws.truth.isBound(row))
+      // What is at rest may hold files that could not be carried over: its user decides, and may have leased it for them.
+      .filter((row) => row.state === 'running' && !laws.truth.isBound(row) && !isLeasedByLiving(simulation, row))
       .map(
         ({ id, state, cause, sessionKey }) =>
           `${id} is ${state} (${cause}), and ${sessionKey ?? ''} has another sandbox`,
