@@ -11,6 +11,7 @@ export type { FaultyProviderOptions } from './faulty-provider.ts';
 export { FAULTY_CAPABILITIES, createFaultyProvider } from './faulty-provider.ts';
 export type { BackingSandbox, BackingState } from './loopback/backing-sandboxes.ts';
 export { BackingSandboxes } from './loopback/backing-sandboxes.ts';
+export { DiskArchive } from './loopback/disk-archive.ts';
 export type { Answer, ArmedFault, Fault as ServiceFault, FaultRequest } from './loopback/fault-switchboard.ts';
 export { FaultSwitchboard } from './loopback/fault-switchboard.ts';
 export type { LoopbackRequest, LoopbackServerOptions } from './loopback/loopback-server.ts';

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Labels } from '../../core/spec.ts';
 import type { BackingSandbox } from '../../testing/loopback/backing-sandboxes.ts';
+import { DiskArchive } from '../../testing/loopback/disk-archive.ts';
 import { Refusal } from '../../testing/loopback/loopback-server.ts';
 
 export interface Snapshot {
@@ -15,28 +16,17 @@ interface Entry extends Snapshot {
   isBuilding: boolean;
 }
 
-/** What a user of the sandbox underneath can write to. */
-const DIRECTORIES = 'workspace home';
-
 export class SnapshotShelf {
   readonly #entries: Entry[] = [];
 
   async take(name: string, box: BackingSandbox): Promise<unknown> {
-    const chunks: Uint8Array[] = [];
-    const { exitCode, stderr } = await box.handle.commands.run(`tar -C / -cf - ${DIRECTORIES}`, {
-      maxOutputBytes: 0,
-      onStdout: (chunk) => void chunks.push(Uint8Array.from(chunk)),
-    });
-    if (exitCode !== 0) throw new Refusal(500, stderr);
-    const archive = Buffer.concat(chunks);
+    const archive = await DiskArchive.take(box.handle);
     const entry: Entry = {
       id: randomUUID(),
       name,
       labels: {},
       isBuilding: true,
-      putInto: async (other) => {
-        await other.handle.commands.run(`tar -C / -xf - --no-overwrite-dir ${DIRECTORIES}`, { stdin: archive });
-      },
+      putInto: (other) => archive.putInto(other.handle),
     };
     this.#entries.push(entry);
     return this.#view(entry);

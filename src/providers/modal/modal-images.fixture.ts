@@ -1,6 +1,7 @@
 /** The images of the account: those from a registry, which are empty here, and snapshots, which hold what was in a sandbox. */
 import { randomBytes } from 'node:crypto';
 import type { SandboxHandle } from '../../provider/provider.ts';
+import { DiskArchive } from '../../testing/loopback/disk-archive.ts';
 import { GRPC, GrpcRefusal } from './grpc-server.fixture.ts';
 
 /** Where the sandboxes underneath can be written. */
@@ -8,7 +9,7 @@ const ROOTS = 'workspace tmp home/sandbox';
 
 export class ModalImages {
   /** By id; undefined for one with nothing of its own. */
-  readonly #archives = new Map<string, Uint8Array | undefined>();
+  readonly #archives = new Map<string, DiskArchive | undefined>();
   readonly #byTag = new Map<string, string>();
   readonly #bySnapshot = new Map<string, Promise<string>>();
 
@@ -28,19 +29,15 @@ export class ModalImages {
 
   /** Asked for twice under one snapshot id, it is taken once. */
   snapshot(snapshotId: string, sandbox: SandboxHandle): Promise<string> {
-    const taken = this.#bySnapshot.get(snapshotId) ?? archiveOf(sandbox).then((archive) => this.#add(archive));
+    const taken =
+      this.#bySnapshot.get(snapshotId) ?? DiskArchive.take(sandbox, ROOTS).then((archive) => this.#add(archive));
     this.#bySnapshot.set(snapshotId, taken);
     return taken;
   }
 
   /** Puts what the image has into a new sandbox. */
   async unpack(id: string, sandbox: SandboxHandle): Promise<void> {
-    const archive = this.#archives.get(id);
-    if (archive === undefined) return;
-    const { exitCode, stderr } = await sandbox.commands.run(`tar -C / --no-overwrite-dir -xf - ${ROOTS}`, {
-      stdin: archive,
-    });
-    if (exitCode !== 0) throw new Error(`the snapshot was not unpacked: ${stderr}`);
+    await this.#archives.get(id)?.putInto(sandbox);
   }
 
   assertThere(id: string): void {
@@ -53,20 +50,9 @@ export class ModalImages {
     this.#archives.delete(id);
   }
 
-  #add(archive: Uint8Array | undefined): string {
+  #add(archive: DiskArchive | undefined): string {
     const id = `im-${randomBytes(11).toString('hex')}`;
     this.#archives.set(id, archive);
     return id;
   }
-}
-
-async function archiveOf({ commands }: SandboxHandle): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  // What changes while it is read is no failure.
-  const { exitCode, stderr } = await commands.run(`tar -C / -cf - ${ROOTS}`, {
-    maxOutputBytes: 0,
-    onStdout: (chunk) => void chunks.push(Uint8Array.from(chunk)),
-  });
-  if (exitCode === null || exitCode > 1) throw new Error(`no snapshot was taken: ${stderr}`);
-  return Buffer.concat(chunks);
 }

@@ -8,6 +8,7 @@ import { toRunloopError, translated } from './runloop-errors.ts';
 
 export type Devbox = Runloop.DevboxView;
 export type NewDevbox = Runloop.DevboxCreateParams;
+export type SnapshotStatus = Awaited<ReturnType<Runloop['devboxes']['diskSnapshots']['queryStatus']>>;
 
 const READ_RETRIES = 1;
 const PAGE_SIZE = 100;
@@ -64,6 +65,17 @@ export class RunloopApi {
   async keepAlive(id: string, signal: AbortSignal): Promise<void> {
     const { devboxes } = await this.#load();
     await translated(devboxes.keepAlive(id, within(signal)), signal);
+  }
+
+  /** Returns its id when the service has begun to take it. */
+  async takeSnapshot(id: string, name: string, signal: AbortSignal): Promise<string> {
+    const { devboxes } = await this.#load();
+    return (await translated(devboxes.snapshotDiskAsync(id, { name }, within(signal)), signal)).id;
+  }
+
+  async snapshotStatus(id: string, signal: AbortSignal): Promise<SnapshotStatus> {
+    const { devboxes } = await this.#load();
+    return translated(devboxes.diskSnapshots.queryStatus(id, within(signal, READ_RETRIES)), signal);
   }
 
   /** Where a port of the devbox is reached, through a tunnel that is opened if there is none. */

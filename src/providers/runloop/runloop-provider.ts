@@ -1,4 +1,5 @@
 /** Sandboxes that are devboxes of Runloop. The service is the only place where anything about them is kept. */
+import { SubletError } from '../../core/errors.ts';
 import type { Labels } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
@@ -10,9 +11,11 @@ import type {
   SandboxHandle,
   SandboxProvider,
   SandboxRef,
+  SandboxSnapshot,
   SandboxSpec,
 } from '../../provider/provider.ts';
 import { HeldSandboxes } from '../../provider/service/held-sandboxes.ts';
+import { lookUntil } from '../../provider/service/look-until.ts';
 import { ServiceSandboxes } from '../../provider/service/service-sandboxes.ts';
 import { idleMsOf, networkOf, stateOf } from './devbox-facts.ts';
 import type { Devbox, RunloopApi } from './runloop-api.ts';
@@ -80,6 +83,21 @@ export class RunloopProvider implements SandboxProvider {
     const held = this.#held.find(ref.name, devbox.id);
     if (held !== undefined) held.usedAt = now;
     return now + (idleMsOf(devbox) ?? 0);
+  }
+
+  /** Of its disk alone; it stays at Runloop. */
+  async snapshot(ref: SandboxRef, signal: AbortSignal): Promise<SandboxSnapshot> {
+    const { id } = await this.#devboxes.known(ref, signal);
+    const { clock } = this.#context;
+    const image = await this.#api.takeSnapshot(id, `${ref.name}-${clock.now().toString(36)}`, signal);
+    const look = async (): Promise<SandboxSnapshot | undefined> => {
+      const { status, error_message: reason } = await this.#api.snapshotStatus(image, signal);
+      if (status === 'in_progress') return undefined;
+      if (status === 'complete') return { image };
+      const said = `The snapshot ${image} of ${ref.name} is in the state "${status}": ${reason ?? 'no reason given'}.`;
+      throw new SubletError('PROVIDER_UNAVAILABLE', said, { hint: 'Try again, or look at it in the dashboard.' });
+    };
+    return (await lookUntil(clock, look, signal)) as SandboxSnapshot;
   }
 
   async portUrl(ref: SandboxRef, port: number, signal: AbortSignal): Promise<string> {

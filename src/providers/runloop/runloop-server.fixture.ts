@@ -4,6 +4,7 @@ import type { CommandResult } from '../../core/commands.ts';
 import { SubletError } from '../../core/errors.ts';
 import type { SandboxProvider } from '../../provider/provider.ts';
 import { type BackingSandbox, BackingSandboxes } from '../../testing/loopback/backing-sandboxes.ts';
+import { DiskArchive } from '../../testing/loopback/disk-archive.ts';
 import type { FaultSwitchboard } from '../../testing/loopback/fault-switchboard.ts';
 import { type LoopbackRequest, LoopbackServer, Refusal } from '../../testing/loopback/loopback-server.ts';
 
@@ -11,6 +12,7 @@ interface CreateBody {
   readonly name?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly blueprint_name?: string;
+  readonly snapshot_id?: string;
   readonly launch_parameters?: { readonly network_policy_id?: string; readonly [field: string]: unknown };
 }
 
@@ -36,6 +38,8 @@ export class RunloopServer {
   readonly #server: LoopbackServer;
   /** Devboxes that were shut down stay in the list. */
   readonly #over: Record<string, unknown>[] = [];
+  /** A snapshot is complete when it has been asked for once. */
+  readonly #snapshots = new Map<string, { readonly disk: DiskArchive; isComplete: boolean }>();
   readonly #executions = new Map<string, Execution>();
 
   constructor(provider: SandboxProvider, apiKey: string) {
@@ -73,6 +77,8 @@ export class RunloopServer {
     const [, method, id = '', action = ''] = /^(\w+) \/v1\/devboxes\/([^/]+)\/?(.*)$/.exec(route) ?? [];
     if (method === 'GET' && action === '')
       return this.#over.find((each) => each['id'] === id) ?? this.#view(this.#find(id));
+    const snapshot = /^disk_snapshots\/([^/]+)\/status$/.exec(`${id}/${action}`)?.[1];
+    if (snapshot !== undefined) return this.#snapshotStatus(snapshot);
     const execution = /^executions\/([^/]+)\/wait_for_status$/.exec(action)?.[1];
     if (execution !== undefined) return this.#wait(execution);
     if (action === 'shutdown' && this.#over.some((each) => each['id'] === id)) return {};
@@ -93,6 +99,8 @@ export class RunloopServer {
         return {};
       case 'enable_tunnel':
         return { tunnel_key: `key${id.slice(4, 10)}`, auth_mode: 'open', http_keep_alive: true, wake_on_http: false };
+      case 'snapshot_disk_async':
+        return this.#takeSnapshot(this.#running(devbox));
       case 'upload_file':
         return this.#upload(this.#running(devbox), body as FormData);
       case 'execute':
@@ -106,6 +114,9 @@ export class RunloopServer {
     if (body.blueprint_name === 'missing') throw new Refusal(400, 'Blueprint missing not found');
     const policy = body.launch_parameters?.network_policy_id;
     if (policy !== undefined && policy !== NO_NETWORK) throw new Refusal(400, `Network policy ${policy} not found`);
+    const snapshot = this.#snapshots.get(body.snapshot_id ?? '');
+    if (body.snapshot_id !== undefined && snapshot?.isComplete !== true)
+      throw new Refusal(400, `Snapshot ${body.snapshot_id} not found`);
     const devbox = await this.sandboxes.create({
       id: `dbx_${randomBytes(8).toString('hex')}`,
       name: body.name,
@@ -113,6 +124,7 @@ export class RunloopServer {
       network: policy === undefined ? 'open' : 'none',
       facts: { launch_parameters: body.launch_parameters ?? {} },
     });
+    await snapshot?.disk.putInto(devbox.handle);
     // It is ready sooner than it says.
     return { ...this.#view(devbox), status: 'provisioning' };
   }
@@ -124,6 +136,20 @@ export class RunloopServer {
     const limit = Math.min(Number(query.get('limit') ?? 20), this.sandboxes.pageSize);
     const devboxes = all.slice(start, start + limit);
     return { devboxes, has_more: start + devboxes.length < all.length, total_count: all.length };
+  }
+
+  async #takeSnapshot({ id: source, handle }: BackingSandbox): Promise<unknown> {
+    const id = `snp_${randomBytes(8).toString('hex')}`;
+    this.#snapshots.set(id, { disk: await DiskArchive.take(handle), isComplete: false });
+    return { id, source_devbox_id: source, create_time_ms: Date.now(), metadata: {} };
+  }
+
+  #snapshotStatus(id: string): unknown {
+    const snapshot = this.#snapshots.get(id);
+    if (snapshot === undefined) throw new Refusal(404, `Snapshot ${id} not found`);
+    const status = snapshot.isComplete ? 'complete' : 'in_progress';
+    snapshot.isComplete = true;
+    return { status };
   }
 
   async #shutdown(devbox: BackingSandbox): Promise<unknown> {
