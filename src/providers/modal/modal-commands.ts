@@ -5,7 +5,8 @@ import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
 import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import type { KnownSandbox, ModalApi } from './modal-api.ts';
 import { TITLE, toModalError } from './modal-errors.ts';
-import { startProcess } from './modal-process.ts';
+import { type ProcessPlace, startProcess } from './modal-process.ts';
+import { openModalTerminal } from './modal-terminal.ts';
 import { isOver } from './sandbox-facts.ts';
 
 export interface ModalCommandsOptions {
@@ -30,6 +31,11 @@ const MAX_WORDS_BYTES = 60_000;
 
 export function createModalCommands(options: ModalCommandsOptions): RemoteCommands {
   const { clock, workdir, api, id, left } = options;
+  const explain = (cause: unknown): Promise<SubletError> => explainLoss(options, cause);
+  const place = async (): Promise<ProcessPlace> => {
+    options.used?.();
+    return { clock, sandbox: await api.sandbox(id), left, explain };
+  };
   return new RemoteCommands({
     clock,
     workdir,
@@ -37,11 +43,8 @@ export function createModalCommands(options: ModalCommandsOptions): RemoteComman
       return options.env();
     },
     maxWordsBytes: MAX_WORDS_BYTES,
-    exec: async (request) => {
-      options.used?.();
-      const explain = (cause: unknown): Promise<SubletError> => explainLoss(options, cause);
-      return startProcess({ clock, sandbox: await api.sandbox(id), left, explain }, request);
-    },
+    exec: async (request) => startProcess(await place(), request),
+    openTerminal: async (request) => openModalTerminal(await place(), request),
   });
 }
 

@@ -6,6 +6,7 @@ import { ServiceOptions } from '../../provider/service/service-options.ts';
 export const CAPABILITIES: readonly Capability[] = [
   'stop',
   'snapshot',
+  'pty',
   'ports',
   'labels',
   'network-none',

@@ -1,6 +1,7 @@
 /** What runs beside every sandbox of Modal: it starts programs, keeps what they write until it is read, and takes snapshots. */
 import type { IncomingHttpHeaders } from 'node:http2';
 import type { CommandResult } from '../../core/commands.ts';
+import { shellQuote } from '../../provider/posix/shell-quote.ts';
 import type { BackingSandbox } from '../../testing/loopback/backing-sandboxes.ts';
 import { GRPC, type GrpcCall, type GrpcHandler, GrpcRefusal, type GrpcService } from './grpc-server.fixture.ts';
 import { KeptOutput } from './kept-output.fixture.ts';
@@ -15,6 +16,7 @@ interface OfExec {
 interface StartRequest extends OfExec {
   readonly commandArgs: readonly string[];
   readonly workdir?: string | undefined;
+  readonly ptyInfo?: { readonly enabled: boolean } | undefined;
   readonly secretSources: readonly { readonly env?: { readonly contents: Readonly<Record<string, string>> } }[];
 }
 
@@ -92,7 +94,7 @@ export class CommandRouter {
   }
 
   /** The same exec id again is the same program. */
-  #start({ taskId, execId, commandArgs, workdir, secretSources }: StartRequest): unknown {
+  #start({ taskId, execId, commandArgs, workdir, secretSources, ptyInfo }: StartRequest): unknown {
     const { handle } = this.#sandbox(taskId);
     if (this.#execs.has(execId)) return {};
     const [program, ...words] = commandArgs;
@@ -100,7 +102,7 @@ export class CommandRouter {
       throw new GrpcRefusal(GRPC.INVALID_ARGUMENT, 'No program, or more words than it can be started with');
     const [stdin, stdout, stderr] = [new OpenInput(), new KeptOutput(), new KeptOutput()];
     const env = Object.assign({}, ...secretSources.map((source) => source.env?.contents)) as Record<string, string>;
-    const ended = handle.commands.run([program, ...words], {
+    const ended = handle.commands.run(ptyInfo?.enabled === true ? inTerminal(commandArgs) : [program, ...words], {
       ...(workdir === undefined ? {} : { cwd: workdir }),
       env,
       stdin,
@@ -146,4 +148,9 @@ export class CommandRouter {
 
 function gone(taskId: string): GrpcRefusal {
   return new GrpcRefusal(GRPC.NOT_FOUND, `Task ${taskId} not found`);
+}
+
+/** One of the sandbox's own, as a container has it: programs in it can open it. */
+function inTerminal(words: readonly string[]): [string, ...string[]] {
+  return ['script', '-qefc', words.map(shellQuote).join(' '), '/dev/null'];
 }
