@@ -31,6 +31,18 @@ const PACKED = [SQLITE, 'node-gyp-build'];
 const SQLITE_DIRECTORY = `["../../..", "../../node_modules"].map((up) => \`\${__dirname}/\${up}/${SQLITE}/dist\`)
   .find((dir) => require("node:fs").existsSync(dir)) ?? require("node:path").dirname(require.resolve("${SQLITE}"))`;
 
+// The file that is nearly always the one, opened by its name: to look for it takes four times as long. Where it is not
+// there, or is for another C library, it is looked for.
+const OPEN_NATIVE = `function openNative(root) {
+  const native = { exports: {} };
+  try {
+    process.dlopen(native, \`\${root}/prebuilds/\${process.platform}-\${process.arch}/${SQLITE.replace('/', '+')}.glibc.node\`);
+    return native.exports;
+  } catch {
+    return undefined;
+  }
+}`;
+
 const bundle = await rolldown({
   input: { program: path.join(cli, 'main.js') },
   platform: 'node',
@@ -115,6 +127,7 @@ function keepCode(chunks) {
 
 function placed(code) {
   const there = code.replace('return __dirname;', `return ${SQLITE_DIRECTORY};`);
-  if (there === code) throw new Error(`${SQLITE} no longer looks for its native part as it did.`);
-  return there;
+  const found = there.replace(/= (\w+)\(((?:\w+)\(_dirname\(\), "\.\."\))\);/, '= openNative($2) ?? $1($2);');
+  if (there === code || found === there) throw new Error(`${SQLITE} no longer looks for its native part as it did.`);
+  return `${found}\n${OPEN_NATIVE}`;
 }
