@@ -5,7 +5,6 @@
 import type { Client } from 'langsmith';
 import type { Sandbox, SandboxClient } from 'langsmith/sandbox';
 import type { Labels } from '../../core/spec.ts';
-import { abortable } from '../../provider/abortable.ts';
 import { loadSdk } from '../../provider/load-sdk.ts';
 import { type LangsmithConfig, SDK } from './langsmith-config.ts';
 import { toLangsmithError, translated } from './langsmith-errors.ts';
@@ -23,9 +22,12 @@ interface Clients {
   readonly inside: SandboxClient;
 }
 
+/** The header that says which workspace is meant. */
+const WORKSPACE = 'X-Tenant-Id';
 const PAGE_SIZE = 100;
 /** The service may wait with its answer until the sandbox is ready. */
 const CREATE_TIMEOUT_MS = 180_000;
+const LOOK_TIMEOUT_MS = 30_000;
 /** Asked once: what may be asked again is asked again by who wants it. */
 const ONCE = { maxRetries: 0 } as const;
 
@@ -102,7 +104,7 @@ export class LangsmithApi {
   /** The sandbox from inside. */
   async inside(name: string): Promise<Sandbox> {
     const { inside } = await this.#load();
-    return translated(inside.getSandbox(name));
+    return translated(inside.getSandbox(name, { signal: AbortSignal.timeout(LOOK_TIMEOUT_MS) }));
   }
 
   close(): Promise<void> {
@@ -117,7 +119,7 @@ export class LangsmithApi {
       if (isAnswered || signal.aborted) throw cause;
       return ask();
     });
-    return abortable(translated(answer, signal), signal);
+    return translated(answer, signal);
   }
 
   #load(): Promise<Clients> {
@@ -132,19 +134,14 @@ export class LangsmithApi {
     const { apiKey, endpoint, workspace } = this.#config;
     const load = () => Promise.all([import('langsmith'), import('langsmith/sandbox')]);
     const [outer, inner] = await loadSdk('langsmith', SDK, load);
-    const client = new outer.Client({
-      apiKey,
-      apiUrl: endpoint,
-      ...(workspace === undefined ? {} : { workspaceId: workspace }),
-      disablePromptCache: true,
-      fetchImplementation: quietFetch,
-    });
+    const fetchImplementation = ownFetch(workspace);
+    const client = new outer.Client({ apiKey, apiUrl: endpoint, disablePromptCache: true, fetchImplementation });
     const inside = new inner.SandboxClient({
       apiKey,
       apiEndpoint: `${endpoint}/api/v2/sandboxes`,
       // It would run a command again whose answer was lost.
       maxRetries: 0,
-      ...(workspace === undefined ? {} : { headers: { 'X-Tenant-Id': workspace } }),
+      ...(workspace === undefined ? {} : { headers: { [WORKSPACE]: workspace } }),
     });
     const { boxes, snapshots } = client.sandboxes;
     return { boxes, snapshots, inside };
@@ -156,8 +153,17 @@ function once(signal: AbortSignal): { readonly maxRetries: 0; readonly signal: A
   return { ...ONCE, signal: AbortSignal.any([signal]) };
 }
 
-/** The client asks for the server's version only to warn on the console, which is not ours to write to. */
-const quietFetch: typeof fetch = async (input, init) => {
-  const { pathname } = new URL(input instanceof Request ? input.url : input);
-  return pathname.endsWith('/info') ? Response.json({}) : fetch(input, init);
-};
+/**
+ * The client takes a workspace from files and variables of its own, where the one for the inside takes none: both speak to
+ * the one that Sublet was told. And it asks for the server's version only to warn on the console, which is not ours.
+ */
+function ownFetch(workspace: string | undefined): typeof fetch {
+  return async (input, init) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (pathname.endsWith('/info')) return Response.json({});
+    const headers = new Headers(init?.headers);
+    if (workspace === undefined) headers.delete(WORKSPACE);
+    else headers.set(WORKSPACE, workspace);
+    return fetch(input, { ...init, headers });
+  };
+}

@@ -1,6 +1,6 @@
 /** The adapter through the real SDK, against a server on loopback with real sandboxes behind it. */
 import { createHash } from 'node:crypto';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { serveNamespaces } from '../../../test/setup/serve-namespaces.ts';
 import { type AdapterSubject, describeServiceAdapter } from '../../../test/setup/service-adapter.ts';
 import type { SandboxSpec } from '../../provider/provider.ts';
@@ -120,6 +120,22 @@ function describeIdentity(subject: AdapterSubject<LangsmithServer>): void {
     await expect(provider.stop?.({ name: 'sublet-ttl-a' }, signal)).rejects.toMatchObject({ code: 'UNSUPPORTED' });
     for (const name of ['sublet-ttl-a', 'sublet-ttl-b', 'sublet-ttl-c']) await provider.destroy({ name }, signal);
     await keeping.close();
+  });
+
+  it('speaks to the workspace it was told, inside and out, and to no other', async ({ signal }) => {
+    const { server } = subject;
+    vi.stubEnv('LANGSMITH_TENANT_ID', 'of-the-environment');
+    vi.stubEnv('LANGSMITH_WORKSPACE_ID', 'of-the-environment');
+    for (const workspace of [undefined, 'w1']) {
+      const opened = await module.open(subject.context({ workspace }));
+      server.workspaces.clear();
+      const { ref, commands } = await opened.create({ ...SPEC, name: `sublet-in-${workspace ?? 'any'}` }, signal);
+      await commands.run('true');
+      await opened.destroy(ref, signal);
+      expect([...server.workspaces]).toEqual([workspace]);
+      await opened.close();
+    }
+    vi.unstubAllEnvs();
   });
 
   it('leaves alone what has our name and not our mark, and what inherited our labels', async ({ signal }) => {

@@ -1,6 +1,6 @@
 /** LangSmith's sandboxes on loopback, with real ones behind it. It refuses what the service refuses. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { SandboxProvider } from '../../provider/provider.ts';
 import { type BackingSandbox, BackingSandboxes } from '../../testing/loopback/backing-sandboxes.ts';
@@ -18,6 +18,8 @@ export class LangsmithServer extends LoopbackServer {
   readonly dataplane: LangsmithDataplane = new LangsmithDataplane();
   /** What was asked of the creates that were met. */
   readonly created: CreateBody[] = [];
+  /** Which workspaces were named, by any request. */
+  readonly workspaces: Set<string | undefined> = new Set();
   readonly #apiKey: string;
   readonly #snapshots = new SnapshotShelf();
   /** Names are unique from the moment they are asked for. */
@@ -44,7 +46,7 @@ export class LangsmithServer extends LoopbackServer {
   }
 
   async #answer({ method, url: { pathname, searchParams }, headers, body }: LoopbackRequest): Promise<unknown> {
-    this.#assertKey(headers['x-api-key']);
+    this.#assertAllowed(headers);
     const [, id, path] = /^\/dataplane\/([^/]+)\/(.+)$/.exec(pathname) ?? [];
     if (id !== undefined) {
       return this.dataplane.serve(await this.#awake(id), `${method} ${path}`, searchParams, body);
@@ -73,8 +75,9 @@ export class LangsmithServer extends LoopbackServer {
     }
   }
 
-  #assertKey(key: unknown): void {
-    if (key !== this.#apiKey) throw new Refusal(401, 'Invalid API key');
+  #assertAllowed(headers: IncomingHttpHeaders): void {
+    if (headers['x-api-key'] !== this.#apiKey) throw new Refusal(401, 'Invalid API key');
+    this.workspaces.add(headers['x-tenant-id']?.toString());
   }
 
   async #act(box: BackingSandbox, action: string, body: unknown): Promise<unknown> {
@@ -167,7 +170,7 @@ export class LangsmithServer extends LoopbackServer {
       if (met?.fault.kind === 'unreachable') return void socket.destroy();
       if (met?.fault.kind === 'answer') return refuse(socket, met.fault.answer);
       if (met?.fault.kind === 'held') await met.released;
-      this.#assertKey(request.headers['x-api-key']);
+      this.#assertAllowed(request.headers);
       const id = /^\/dataplane\/([^/]+)\/execute\/ws$/.exec(request.url ?? '')?.[1] ?? '';
       this.dataplane.upgrade(request, socket, head, await this.#awake(id), met?.fault);
     } catch (error) {
