@@ -20,7 +20,7 @@ const FIRST =
   /\/dist\/((open|watch)\.js|(core|config|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
 const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
 const COLD =
-  /\/posix\/inside\/|\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks)\.js$/;
+  /\/(posix\/inside|provider\/service)\/|\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks|snapshot-files)\.js$/;
 
 const LATE = ['crypto', 'stream/promises', 'url'];
 
