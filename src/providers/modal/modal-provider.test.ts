@@ -1,4 +1,5 @@
 /** The adapter through the real SDK, against a server on loopback with real sandboxes behind it. */
+import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { serveNamespaces } from '../../../test/setup/serve-namespaces.ts';
 import { describeServiceAdapter } from '../../../test/setup/service-adapter.ts';
@@ -171,6 +172,27 @@ describeServiceAdapter({
       const { ref, commands } = await provider.create(spec('by-id', { image }), signal);
       expect((await commands.run('echo $((6 * 7))')).stdout).toBe('42\n');
       await provider.destroy(ref, signal);
+    });
+
+    it('has no secret in an error, however deep one looks', async ({ signal }) => {
+      const secret = 'as-nobody-may-see-this';
+      const stranger = await module.open(subject.context({}, { MODAL_TOKEN_ID: 'ak-x', MODAL_TOKEN_SECRET: secret }));
+      const refusal: unknown = await stranger
+        .create(spec('secret', { env: { KEY: secret } }), signal)
+        .catch((e: unknown) => e);
+      expect(refusal).toMatchObject({ code: 'AUTH_FAILED' });
+      const wanted = spec('secret-env', { env: { KEY: secret } });
+      const { commands } = await subject.provider.create(wanted, signal);
+      subject.server.faults.arm(calls('TaskExecStart'), {
+        kind: 'answer',
+        answer: refused(GRPC.INVALID_ARGUMENT, 'no'),
+      });
+      const failure: unknown = await commands.run('true').catch((e: unknown) => e);
+      expect(failure).toBeInstanceOf(Error);
+      for (const error of [refusal, failure])
+        expect(inspect(error, { depth: null, showHidden: true })).not.toContain(secret);
+      await subject.provider.destroy(wanted, signal);
+      await stranger.close();
     });
 
     it('leaves the address in the environment as it was', () => {

@@ -73,7 +73,10 @@ export class ModalProvider implements SandboxProvider {
 
   async stop(ref: SandboxRef, signal: AbortSignal): Promise<void> {
     let before: ModalBox | undefined;
-    const stop = (box: ModalBox): Promise<void> => this.#service.stop((before = box), signal);
+    const stop = (box: ModalBox): Promise<void> => {
+      before = box;
+      return this.#service.stop(box, this.#hold(ref.name, box, undefined).commands, signal);
+    };
     await this.#boxes.move(ref, 'stopped', stop, signal);
     this.#leave(ref.name);
     if (before !== undefined) await this.#service.dropOlder(before, signal);

@@ -2,12 +2,13 @@
  * Sandboxes of Modal as ours. Of the running ones of an app Modal lets one have a name, so the name is what they are known by: a
  * sandbox that is stopped and started is another one at Modal each time.
  *
- * Modal has no stopped sandboxes. To stop one, its disk becomes an image, its tags say which, and it is terminated. Whoever dies on
+ * Modal has no stopped sandboxes. To stop one, its commands are ended, its disk becomes an image, its tags say which, and it is terminated. Whoever dies on
  * the way leaves one thing: the sandbox that runs, or the one that is stopped. After the snapshot there is an image that nobody
  * knows, which expires. After the tags the sandbox runs on; they count only once it has been terminated, and the next stop writes
  * them anew. If it ends by itself meanwhile they do not count either: it would come back older than it was.
  */
 import { type Clock } from '../../core/clock.ts';
+import type { Commands } from '../../core/commands.ts';
 import { SubletError, throwIfAborted } from '../../core/errors.ts';
 import { abortable } from '../../provider/abortable.ts';
 import type { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
@@ -109,7 +110,10 @@ export class ModalService implements SandboxService<ModalBox> {
     await this.#api.create(this.#successor(stopped, disk.imageId));
   }
 
-  async stop(box: ModalBox, signal: AbortSignal): Promise<void> {
+  /** Commands end first, so that nothing is written behind the snapshot. */
+  async stop(box: ModalBox, commands: Commands, signal: AbortSignal): Promise<void> {
+    const running = (await abortable(commands.list(), signal)).filter((each) => each.running);
+    await Promise.all(running.map(async ({ id }) => (await commands.attach(id)).kill()));
     const keepSecs = this.#config.keepStoppedSecs;
     const expiresAt = this.#clock.now() + keepSecs * 1000;
     const imageId = await this.#api.snapshot(box.id, keepSecs, signal);
@@ -129,6 +133,7 @@ export class ModalService implements SandboxService<ModalBox> {
     await this.dropOlder(box, signal);
     if (isOver(box)) return 'gone';
     await this.#api.terminate(box.id, signal);
+    this.#api.detach(box.id);
     return 'begun';
   }
 

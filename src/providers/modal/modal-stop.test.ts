@@ -4,7 +4,7 @@ import { requirement } from '../../../test/setup/requirements.ts';
 import { providerContext, serveNamespaces } from '../../../test/setup/serve-namespaces.ts';
 import type { SandboxProvider, SandboxSpec } from '../../provider/provider.ts';
 import type { FaultRequest } from '../../testing/loopback/fault-switchboard.ts';
-import { collect } from '../../testing/provider-contract/provider-case.ts';
+import { assertStill, collect } from '../../testing/provider-contract/provider-case.ts';
 import { provider as module } from './index.ts';
 import { ModalServer } from './modal-server.fixture.ts';
 
@@ -139,6 +139,24 @@ describe.runIf(isThere)('a sandbox of modal that is stopped and started', () => 
       await dying.close();
     });
   }
+
+  it('commands in the background are ended before the snapshot, so that nothing is written behind it', async ({
+    signal,
+  }) => {
+    const sandbox = await provider.create(spec(), signal);
+    await sandbox.commands.start('while :; do echo beat >>beats; sleep 0.02; done');
+    await sandbox.commands.run('until [ -s beats ]; do sleep 0.02; done');
+    const armed = server.faults.arm(({ path }) => path.endsWith('/TaskSnapshotFilesystem'), { kind: 'held' });
+    const stopping = provider.stop?.(sandbox.ref, signal);
+    await armed.meeting;
+    await assertStill(sandbox, 'beats');
+    const written = await sandbox.files.readText('beats');
+    armed.release();
+    await stopping;
+    await provider.start?.(sandbox.ref, signal);
+    expect(await (await provider.attach(sandbox.ref, signal))?.files.readText('beats')).toBe(written);
+    await provider.destroy(sandbox.ref, signal);
+  });
 
   it('what was written after a stop that was not finished is never given up for an older disk', async ({ signal }) => {
     const { ref, files } = await provider.create(spec(), signal);
