@@ -93,14 +93,14 @@ export class E2bService implements SandboxService<SandboxDetail> {
   /** With a screen: the SDK for desktops makes it, starts the display, and undoes it when that fails. */
   async #createDesktop(body: NewE2bSandbox): Promise<SandboxDetail> {
     const { Sandbox } = await loadSdk('e2b', DESKTOP_SDK, () => import('@e2b/desktop'));
-    const { apiKey, connection, onTimeout } = this.#config;
+    const { apiKey, connection, onTimeout, keepMemory } = this.#config;
     const desktop = await Sandbox.create(body.templateID, {
       apiKey,
       ...connection,
       metadata: { ...body.metadata },
       allowInternetAccess: body.allow_internet_access,
       timeoutMs: body.timeout * 1000,
-      lifecycle: { onTimeout },
+      lifecycle: { onTimeout: onTimeout === 'pause' ? { action: onTimeout, keepMemory } : onTimeout },
     }).catch((cause: unknown) => {
       const error = toE2bError(cause);
       if ((cause as Error).name !== 'TimeoutError' && (cause as Error).name !== 'CommandExitError') throw error;
