@@ -18,7 +18,7 @@ export const CAPABILITIES: readonly Capability[] = [
 ];
 
 export const API_KEY = 'LANGSMITH_API_KEY';
-export const SDK = { package: 'langsmith', range: '>=0.10.5 <1' } as const;
+export const SDK = { package: 'langsmith', range: '^0.10.5' } as const;
 /** What the SDK needs to stream. */
 export const SOCKETS = { package: 'ws', range: '^8.18.0' } as const;
 const DEFAULT_ENDPOINT = 'https://api.smith.langchain.com';
