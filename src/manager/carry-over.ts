@@ -9,17 +9,20 @@ export async function carryOver(from: SandboxHandle, to: SandboxHandle, signal?:
   else await carryFiles(from, to, '.', signal);
 }
 
-async function carryFiles(
+/** Files and directories; links and what else there is are left out. */
+export async function carryFiles(
   from: SandboxHandle,
   to: SandboxHandle,
   directory: string,
   signal?: AbortSignal,
+  moved: () => void = () => {},
 ): Promise<void> {
   for (const entry of await from.files.list(directory, { signal })) {
+    moved();
     const path = `${directory}/${entry.name}`;
     if (entry.kind === 'directory') {
       await to.files.mkdir(path, { signal });
-      await carryFiles(from, to, path, signal);
+      await carryFiles(from, to, path, signal, moved);
     } else if (entry.kind === 'file') {
       await to.files.write(path, from.files.readStream(path, { signal }), { mode: entry.mode, signal });
     }

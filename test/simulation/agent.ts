@@ -139,6 +139,9 @@ export class Agent {
           return;
         case 'markPrivate':
           await this.#markPrivate(session);
+          return;
+        case 'migrate':
+          await this.#migrate(session);
       }
     });
   }
@@ -149,6 +152,14 @@ export class Agent {
     await session.markPrivate('private data');
     this.#note(`agent: ${session.key} is private`);
     this.#simulation.laws.networkPromised(session.key, 'none');
+  }
+
+  async #migrate(session: Session): Promise<void> {
+    const { key, sandboxId } = session;
+    this.#note(`agent: moves ${key} from ${sandboxId}`);
+    this.#simulation.laws.truth.license(sandboxId);
+    await session.migrate({ to: this.#chance.pick(['default', 'other']), endCommands: this.#chance.happens(0.5) });
+    this.#note(`agent: ${key} is at ${session.sandboxId}`);
   }
 
   /** Every error is one of ours; which one does not matter here. */

@@ -142,8 +142,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant('two may take over one destroying', '3', [
     'src/manager/destroy-sandbox.ts',
-    '{ ownerId: engine.ownerId, dueAt: engine.now() + TAKEOVER_MS },\n    record.version,',
-    '{ ownerId: engine.ownerId, dueAt: engine.now() + TAKEOVER_MS },\n    undefined,',
+    '{ ownerId: engine.ownerId, dueAt: engine.now() + DESTROY_TAKEOVER_MS },\n    record.version,',
+    '{ ownerId: engine.ownerId, dueAt: engine.now() + DESTROY_TAKEOVER_MS },\n    undefined,',
   ]),
   mutant('a dead owner is forgotten before its sandboxes are seen to', '2', [
     'src/manager/recover-owners.ts',
@@ -254,6 +254,16 @@ export const MUTANTS: readonly Mutant[] = [
     'src/manager/acquire-session.ts',
     'const replacedNotices = told === undefined ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
     'const replacedNotices = told === undefined || old.id !== "" ? [] : [replacedNotice(old, live.id, engine.now(), told)];',
+  ]),
+  mutant('a session moves to a weaker network than it has come to', '6', [
+    'src/store/changes.ts',
+    'if (!isFit || !isAtLeastAsTight(target.network, session.network)) return undefined;',
+    'if (!isFit || isAtLeastAsTight(target.network, session.network) === undefined) return undefined;',
+  ]),
+  mutant('a migration moves the key although its lease is lost', '5', [
+    'src/store/changes.ts',
+    "return { to: 'destroying', at, cause, ownerId, token, from: RESTING_STATES, patch: { ownerId, dueAt } };",
+    "void token; return { to: 'destroying', at, cause, ownerId, from: RESTING_STATES, patch: { ownerId, dueAt } };",
   ]),
   ...POOL_MUTANTS,
 ];

@@ -9,7 +9,7 @@ const USES = { command: 5, background: 1, file: 1, markPrivate: 1 };
 const UPHEAVALS = { crash: 6, freeze: 4, leave: 2, setClock: 2, outage: 1, lose: 2, reboot: 1 };
 
 export type Action = keyof typeof ACTIONS | 'pooled';
-export type Use = keyof typeof USES;
+export type Use = keyof typeof USES | 'migrate';
 export type UpheavalKind = keyof typeof UPHEAVALS;
 
 type Weights<K extends string> = Readonly<Partial<Record<K, number>>>;
@@ -113,7 +113,7 @@ const DWELLINGS: Readonly<Record<string, Partial<Theme>>> = {
     name: 'ratchet',
     tasks: ['a'],
     actions: { session: 6, byHand: 1 },
-    uses: { command: 4, background: 1, markPrivate: 2 },
+    uses: { command: 4, background: 1, markPrivate: 2, migrate: 1.5 },
     exclusive: 0,
     processes: [2, 3, 4],
     paceMs: 1_000,

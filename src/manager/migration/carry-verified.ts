@@ -1,7 +1,10 @@
 /** A working directory from one sandbox to another, and the proof that it is there: streaming, with nothing on this machine. */
 import { SubletError } from '../../core/errors.ts';
 import type { SandboxHandle } from '../../provider/provider.ts';
+import { carryFiles } from '../carry-over.ts';
 import { hasTar, packWorkspace, unpackWorkspace } from '../workspace-archive.ts';
+import { manifestOfFiles } from './manifest-of-files.ts';
+import { telling } from './while-moving.ts';
 import { readManifest, whileReading, type WorkspaceManifest } from './workspace-manifest.ts';
 
 export interface Carried {
@@ -12,33 +15,52 @@ export interface Carried {
 
 /**
  * Read three times: as it is sent, at the target once it is there, and at the source once more, so that what changed meanwhile is
- * not taken for the same. UNSUPPORTED without tar on either side, FILE_FAILED when anything is not the same.
+ * not taken for the same. FILE_FAILED when anything is not the same. Without tar on either side file by file; then UNSUPPORTED when there
+ * is anything but files and directories.
  */
-export async function carryVerified(from: SandboxHandle, to: SandboxHandle, signal: AbortSignal): Promise<Carried> {
-  await assertTar([from, to], signal);
-  let complaints = '';
-  const manifest = await packWorkspace(
-    from,
-    (archive) => whileReading(archive, (passed) => unpackWorkspace(to, passed, signal, 'own')),
-    signal,
-    (said) => (complaints = said),
-  );
-  const there = manifest.difference(await packWorkspace(to, readManifest, signal));
+export async function carryVerified(
+  from: SandboxHandle,
+  to: SandboxHandle,
+  signal: AbortSignal,
+  moved: () => void,
+): Promise<Carried> {
+  const tars = await Promise.all([hasTar(from, signal), hasTar(to, signal)]);
+  const way = tars.every(Boolean) ? BY_ARCHIVE : BY_FILE;
+  const carried = await way.carry(from, to, signal, moved);
+  const there = carried.manifest.difference(await way.read(to, signal, moved));
   if (there !== undefined) throw notTheSame(`is not at the target as it was sent: ${there}`, 'Try another profile.');
-  const meanwhile = manifest.difference(await packWorkspace(from, readManifest, signal));
+  const meanwhile = carried.manifest.difference(await way.read(from, signal, moved));
   if (meanwhile !== undefined) throw notTheSame(`changed while it was carried over: ${meanwhile}`, END_COMMANDS);
-  return { manifest, complaints };
+  return carried;
 }
 
-/** UNSUPPORTED when one of them lacks it. */
-export async function assertTar(handles: readonly SandboxHandle[], signal?: AbortSignal): Promise<void> {
-  for (const handle of handles) {
-    if (await hasTar(handle, signal)) continue;
-    throw new SubletError('UNSUPPORTED', `Sandbox ${handle.ref.name} has no tar, which files are carried over with.`, {
-      hint: 'Use an image that has tar.',
-    });
-  }
+interface Way {
+  carry(from: SandboxHandle, to: SandboxHandle, signal: AbortSignal, moved: () => void): Promise<Carried>;
+  read(handle: SandboxHandle, signal: AbortSignal, moved: () => void): Promise<WorkspaceManifest>;
 }
+
+const BY_ARCHIVE: Way = {
+  async carry(from, to, signal, moved) {
+    let complaints = '';
+    const manifest = await packWorkspace(
+      from,
+      (archive) => whileReading(telling(archive, moved), (passed) => unpackWorkspace(to, passed, signal, 'own')),
+      signal,
+      (said) => (complaints = said),
+    );
+    return { manifest, complaints };
+  },
+  read: (handle, signal, moved) => packWorkspace(handle, (archive) => readManifest(telling(archive, moved)), signal),
+};
+
+const BY_FILE: Way = {
+  async carry(from, to, signal, moved) {
+    const manifest = await manifestOfFiles(from, signal, moved);
+    await carryFiles(from, to, '.', signal, moved);
+    return { manifest, complaints: '' };
+  },
+  read: manifestOfFiles,
+};
 
 const END_COMMANDS = 'End what writes to it, or let the migration end it: --end-commands.';
 

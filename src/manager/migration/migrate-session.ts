@@ -11,8 +11,6 @@ import { routeNames } from '../../core/routing.ts';
 import type { ResolvedSandbox } from '../../core/spec.ts';
 import type { HandedOver } from '../../store/leases.ts';
 import type { BoundSession, SandboxRecord } from '../../store/records.ts';
-import { checkCapabilities } from '../check-capabilities.ts';
-import { withDeadline } from '../deadline.ts';
 import { DESTROY_TAKEOVER_MS, destroySandbox, finishDestroying } from '../destroy-sandbox.ts';
 import type { Engine } from '../engine.ts';
 import { describe } from '../engine.ts';
@@ -22,21 +20,16 @@ import type { LiveSandbox } from '../live-sandbox.ts';
 import { TAKEOVER_GRACE_MS } from '../plan-sandbox.ts';
 import { choicesOf, makeRouted } from '../routing/make-routed.ts';
 import { emptyWorkspace } from '../workspace-archive.ts';
-import { assertTar, carryVerified, type Carried } from './carry-verified.ts';
+import { carryVerified, type Carried } from './carry-verified.ts';
+import { departure, endCommands, type MigrationSource } from './departure.ts';
 import { leftBehind, type DepartureFacts } from './left-behind.ts';
+import { whileMoving } from './while-moving.ts';
 
-/** However large a working directory is. */
-const CARRY_MS = 2 * 60 * 60_000;
+/** How long nothing may move on the way. */
+const STILL_MS = 5 * 60_000;
 
 const LONGEST_ASKING_MS = 5_000;
 const LEASE_MS = 10_000;
-
-export interface MigrationSource {
-  readonly live: LiveSandbox;
-  readonly wasPaused: boolean;
-  /** The caller's lease on it, if it has one. */
-  readonly lease: KeptLease | undefined;
-}
 
 export interface Migrated {
   readonly report: MigrationReport;
@@ -63,7 +56,7 @@ async function migrate(engine: Engine, source: MigrationSource, options: Migrate
   const { live } = source;
   const bound = await boundTo(engine, live.record);
   const choices = await resolveTarget(engine, bound, options);
-  const facts = await departure(engine, source, choices);
+  const facts = await departure(engine, source, choices, options.signal);
   if (options.dryRun === true) return { report: toReport(bound, facts, undefined, undefined, true), live: undefined };
   // What runs in the background is busy too, and is told of in the report.
   if (live.isBusy && facts.running === 0) throw inUse(live);
@@ -71,7 +64,7 @@ async function migrate(engine: Engine, source: MigrationSource, options: Migrate
   // Busy while it lasts: nobody finds it idle.
   const end = live.begin(() => engine.now());
   try {
-    if (options.endCommands === true) await endCommands(live);
+    if (options.endCommands === true) await endCommands(engine, live, options.signal);
     const target = await fillTarget(engine, source, bound, choices, lease, options);
     const moved = await handOver(engine, bound, target.live, lease);
     end();
@@ -113,41 +106,6 @@ async function resolveTarget(
   return choicesOf(await engine.ports.resolve({ sandbox: to, network }, { kind }));
 }
 
-async function departure(
-  engine: Engine,
-  { live, wasPaused }: MigrationSource,
-  choices: readonly ResolvedSandbox[],
-): Promise<DepartureFacts> {
-  const { record, handle } = live;
-  const [first] = choices;
-  if (first === undefined) throw new SubletError('USAGE', 'A migration needs a place to go to.');
-  const [at, to, commands] = await Promise.all([
-    engine.ports.provider(record.provider, record.profile),
-    engine.ports.provider(first.provider, first.profile).catch((cause: unknown) => {
-      // With others to choose from it is passed over in its turn.
-      if (choices.length === 1) throw cause;
-      return undefined;
-    }),
-    handle.commands.list(),
-    assertTar([handle]),
-  ]);
-  if (to !== undefined && choices.length === 1) checkCapabilities(to, first);
-  return {
-    source: record,
-    workdir: handle.workdir,
-    capabilities: at.capabilities,
-    running: commands.filter(({ running }) => running).length,
-    wasPaused,
-    target: first,
-    targetCapabilities: to?.capabilities ?? new Set(),
-  };
-}
-
-async function endCommands({ handle }: LiveSandbox): Promise<void> {
-  const running = (await handle.commands.list()).filter((command) => command.running);
-  await Promise.all(running.map(async ({ id }) => (await handle.commands.attach(id)).kill()));
-}
-
 /** Made, filled and compared before it counts as running: whatever fails on the way undoes it like any create. */
 async function fillTarget(
   engine: Engine,
@@ -175,14 +133,15 @@ async function fillTarget(
     },
     signal,
     fill: async (handle, intent) => {
-      // Until then nobody takes the create for one that hangs.
-      await store.patchSandbox(intent.id, { dueAt: engine.now() + CARRY_MS + TAKEOVER_GRACE_MS });
-      const late = (): SubletError =>
-        new SubletError('FILE_FAILED', `Not carried over within ${CARRY_MS / 60_000} minutes.`);
-      const deadline = { ms: CARRY_MS, late, signals: [signal, engine.closing, lease.lost] };
-      carried = await withDeadline(clock, deadline, async (either) => {
+      // As long as something moves nobody takes the create for one that hangs.
+      const lastLonger = (): Promise<unknown> =>
+        store.patchSandbox(intent.id, { dueAt: engine.now() + STILL_MS + TAKEOVER_GRACE_MS });
+      await lastLonger();
+      const onMoving = (): void => engine.inBackground('target not kept', lastLonger());
+      const patience = { ms: STILL_MS, signals: [signal, engine.closing, lease.lost], onMoving };
+      carried = await whileMoving(clock, patience, async (either, moved) => {
         await makeRoom(handle, intent);
-        return carryVerified(live.handle, handle, either);
+        return carryVerified(live.handle, handle, either, moved);
       });
     },
   });
