@@ -1,39 +1,29 @@
-/** LangSmith's protocol: a command through the adapter, and the same through the SDK's own run. */
 import { SandboxClient } from 'langsmith/sandbox';
 import { provider } from 'sublet/providers/langsmith';
-import { benchContext } from '../provider-context.ts';
-import type { AdapterRow } from './adapter-row.ts';
-import { startService } from './start-service.ts';
+import { type AdapterRow, adapterRow, BY_HAND, COMMAND } from './adapter-row.ts';
 
-const COMMAND = 'echo hi';
-const signal = new AbortController().signal;
-
-export const langsmithRow: AdapterRow = {
+export const langsmithRow: AdapterRow = adapterRow({
   id: 'langsmith',
-  async open() {
-    const { url, apiKey, end } = await startService('langsmith-service.ts');
-    const opened = await provider.open({
-      ...benchContext('', { endpoint: url, cwd: '/workspace' }),
-      secret: (name) => (name === 'LANGSMITH_API_KEY' ? apiKey : undefined),
-    });
-    const spec = { name: 'sublet-bench', labels: {}, kind: 'execution', network: 'none', ephemeral: false } as const;
-    const { commands, ref } = await opened.create(spec, signal);
+  service: 'langsmith-service.ts',
+  provider,
+  keyName: 'LANGSMITH_API_KEY',
+  options: ({ url }) => ({ endpoint: url, cwd: '/workspace' }),
+  async runs({ commands, ref }, { url, apiKey }) {
     const client = new SandboxClient({ apiKey, apiEndpoint: `${url}/api/v2/sandboxes` });
     const bare = await client.getSandbox(ref.name);
-    return {
-      runs: [
-        {
-          what: 'a command',
-          against: 'run of the SDK, through a WebSocket',
-          ours: () => commands.run(COMMAND),
-          bare: () => bare.run(COMMAND),
-        },
-      ],
-      close: async () => {
-        await opened.destroy(ref, signal);
-        await opened.close();
-        await end();
+    return [
+      {
+        what: 'a command',
+        against: 'run of the SDK, through a WebSocket',
+        ours: () => commands.run(COMMAND),
+        bare: () => bare.run(COMMAND),
       },
-    };
+      {
+        what: 'byte for byte',
+        against: 'run of the SDK with files and base64',
+        ours: () => commands.run(COMMAND),
+        bare: () => bare.run(BY_HAND),
+      },
+    ];
   },
-};
+});
