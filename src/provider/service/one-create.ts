@@ -72,7 +72,7 @@ export class OneCreate<Box> {
     try {
       return { box: await this.#service.create(spec, signal), isNew: true };
     } catch (error) {
-      const isTaken = this.#service.hasUniqueNames && SubletError.is(error, 'STATE_CONFLICT');
+      const isTaken = SubletError.is(error, 'STATE_CONFLICT');
       if (!isTaken && !SubletError.is(error, 'PROVIDER_UNAVAILABLE')) throw error;
       const [found] = await this.#lookup.named(spec.name, never()).catch((cause: unknown) => {
         throw isTaken ? cause : error;
