@@ -1,5 +1,6 @@
 /** A command through each adapter of a service, against the same command through the service's bare SDK, over loopback. */
 import { agentbayRow } from './adapters/agentbay.ts';
+import { boxliteRow } from './adapters/boxlite.ts';
 import { daytonaRows } from './adapters/daytona.ts';
 import { e2bRow } from './adapters/e2b.ts';
 import { runloopRow } from './adapters/runloop.ts';
@@ -10,7 +11,15 @@ import type { Result } from './figure.ts';
 import { compare } from './measure.ts';
 
 /** One or more for each adapter. */
-const ROWS: readonly AdapterRow[] = [e2bRow, ...daytonaRows, runloopRow, agentbayRow, langsmithRow, modalRow];
+const ROWS: readonly AdapterRow[] = [
+  e2bRow,
+  ...daytonaRows,
+  runloopRow,
+  agentbayRow,
+  boxliteRow,
+  langsmithRow,
+  modalRow,
+];
 const ROUNDS = 200;
 
 export async function measure(): Promise<readonly Result[]> {

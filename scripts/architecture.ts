@@ -25,7 +25,16 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   providers: {
     imports: ['core', 'provider', 'provider/posix'],
     builtins: 'all',
-    npm: ['@daytona/sdk', '@e2b/desktop', '@runloop/api-client', 'e2b', 'langsmith', 'modal', 'ws'],
+    npm: [
+      '@boxlite-ai/boxlite',
+      '@daytona/sdk',
+      '@e2b/desktop',
+      '@runloop/api-client',
+      'e2b',
+      'langsmith',
+      'modal',
+      'ws',
+    ],
   },
   stores: { imports: ['core', 'store'], builtins: 'all', npm: ['@photostructure/sqlite', 'pg'] },
   telemetry: { imports: ['core'], builtins: 'all', npm: ['pino'] },

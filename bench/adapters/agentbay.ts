@@ -1,40 +1,32 @@
-/** AgentBay's protocol: a command through the adapter, and the same by a single request. */
 import { randomUUID } from 'node:crypto';
 import { provider } from 'sublet/providers/agentbay';
-import { benchContext } from '../provider-context.ts';
-import type { AdapterRow } from './adapter-row.ts';
-import { startService } from './start-service.ts';
+import { NO_NETWORK } from '../../src/providers/agentbay/agentbay-server.fixture.ts';
+import { type AdapterRow, adapterRow, BY_HAND, COMMAND } from './adapter-row.ts';
 
-const COMMAND = 'echo hi';
-const signal = new AbortController().signal;
-
-export const agentbayRow: AdapterRow = {
+export const agentbayRow: AdapterRow = adapterRow({
   id: 'agentbay',
-  async open() {
-    const { url, apiKey, end } = await startService('agentbay-service.ts');
-    const opened = await provider.open({
-      ...benchContext('', { endpoint: url, cwd: '/workspace' }),
-      secret: (name) => (name === 'AGENTBAY_API_KEY' ? apiKey : undefined),
-    });
-    const spec = { name: 'sublet-bench', labels: {}, kind: 'execution', network: 'open', ephemeral: false } as const;
-    const { commands, ref } = await opened.create(spec, signal);
+  service: 'agentbay-service.ts',
+  provider,
+  keyName: 'AGENTBAY_API_KEY',
+  options: ({ url }) => ({ endpoint: url, cwd: '/workspace', noNetworkPolicy: NO_NETWORK }),
+  async runs({ commands, ref }, { url, apiKey }) {
     const bare = (command: string): Promise<unknown> => callShell(url, apiKey, ref.providerId ?? '', command);
-    return {
-      runs: [
-        {
-          what: 'a command',
-          against: 'one request with the command, by fetch',
-          ours: () => commands.run(COMMAND),
-          bare: () => bare(COMMAND),
-        },
-      ],
-      close: async () => {
-        await opened.destroy(ref, signal);
-        await end();
+    return [
+      {
+        what: 'a command',
+        against: 'one request, by fetch',
+        ours: () => commands.run(COMMAND),
+        bare: () => bare(COMMAND),
       },
-    };
+      {
+        what: 'byte for byte',
+        against: 'one request with files and base64',
+        ours: () => commands.run(COMMAND),
+        bare: () => bare(BY_HAND),
+      },
+    ];
   },
-};
+});
 
 async function callShell(url: string, apiKey: string, id: string, command: string): Promise<unknown> {
   const query = new URLSearchParams({

@@ -3,6 +3,7 @@ import type { ProviderModule } from '../provider/define-provider.ts';
 
 export const PROVIDERS: Readonly<Record<string, () => Promise<{ readonly provider: ProviderModule }>>> = {
   agentbay: () => import('./agentbay/index.ts'),
+  boxlite: () => import('./boxlite/index.ts'),
   daytona: () => import('./daytona/index.ts'),
   docker: () => import('./docker/index.ts'),
   'e2b': () => import('./e2b/index.ts'),

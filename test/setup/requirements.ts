@@ -19,6 +19,7 @@ export const REQUIREMENTS = [
   'podman',
   'btrfs',
   'postgres',
+  'boxlite',
 ] as const;
 export type RequirementName = (typeof REQUIREMENTS)[number];
 
@@ -107,6 +108,14 @@ const PROBES: Readonly<Record<RequirementName, RequirementProbe>> = {
   },
   // A file system of which the engine can give each container a share.
   btrfs: async () => (await PROBES.dockerd()) ?? failure(['sh', '-c', BTRFS_PROBE]),
+  // Not part of a full run: the machines it runs on are VMs themselves.
+  boxlite: async () => {
+    const { assertVmSupport } = await import('../../src/providers/boxlite/vm-support.ts');
+    return assertVmSupport().then(
+      () => undefined,
+      (error: unknown) => (error as Error).message,
+    );
+  },
   postgres: async () => {
     const { sharedPostgres } = await import('./postgres.ts');
     const server = await sharedPostgres();
