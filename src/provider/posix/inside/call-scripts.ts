@@ -175,17 +175,17 @@ ${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
 }
 
 /** Like `feedCallScript`, and ends with NOT_YET when the program takes its time: then `waitFeedScript` goes on. */
-export function feedBrieflyScript(token: string, encoded: string): string {
+export function feedBrieflyScript(token: string, encoded: string, maxCallMs: number): string {
   // Where the pipe has gone since it was looked at, a file takes its place.
   return `${ENTER}${awaitStart(`${token}.i`)}trap '' PIPE
 trap '[ -p ${token}.i ] || rm -f ${token}.i' EXIT
 base64 -d >${token}.q <<'END' || exit ${TOO_LATE}\n${encoded}\nEND
 ( cat ${token}.q >${token}.i || : >${token}.x; rm -f ${token}.q ) >/dev/null &
-${awaitFed(token)}`;
+${awaitFed(token, maxCallMs)}`;
 }
 
-export function waitFeedScript(token: string): string {
-  return `${ENTER}${awaitFed(token)}`;
+export function waitFeedScript(token: string, maxCallMs: number): string {
+  return `${ENTER}${awaitFed(token, maxCallMs)}`;
 }
 
 /** Both streams have been taken to their trailers. */
@@ -211,9 +211,10 @@ export function keptWords(token: string): string {
   return `sh ${DIRECTORY}/${token}.s`;
 }
 
-/** Half a minute at most. */
-function awaitFed(token: string): string {
-  return `tries=0; while [ -e ${token}.q ] && [ $tries -lt 1200 ]; do sleep 0.02; tries=$((tries + 1)); done
+/** Half of a call's time at most, more or less: a look is a process. */
+function awaitFed(token: string, maxCallMs: number): string {
+  const looks = Math.ceil(maxCallMs / 2 / 25);
+  return `tries=0; while [ -e ${token}.q ] && [ $tries -lt ${looks} ]; do sleep 0.02; tries=$((tries + 1)); done
 [ ! -e ${token}.x ] || exit ${TOO_LATE}
 [ ! -e ${token}.q ] || exit ${NOT_YET}
 exit 0

@@ -216,10 +216,11 @@ class CalledProcess implements RemoteProcess {
 
   async #feed(bytes: Buffer, isLast: boolean): Promise<void> {
     // A pipe that is empty takes a piece at once; after that the program's pace counts.
-    const isSlow = this.#hasFed && bytes.length > 0 && this.#options.maxCallMs !== undefined;
+    const { maxCallMs } = this.#options;
+    const isQuick = !this.#hasFed || bytes.length === 0 || maxCallMs === undefined;
     this.#hasFed = true;
-    if (!isSlow) return this.#feedBy(feedCallScript(this.#token, await this.#input(bytes), isLast));
-    await this.#feedBy(feedBrieflyScript(this.#token, bytes.toString('base64')));
+    if (isQuick) return this.#feedBy(feedCallScript(this.#token, await this.#input(bytes), isLast));
+    await this.#feedBy(feedBrieflyScript(this.#token, bytes.toString('base64'), maxCallMs));
     if (isLast) await this.#feedBy(feedCallScript(this.#token, { encoded: '' }, true));
   }
 
@@ -232,7 +233,8 @@ class CalledProcess implements RemoteProcess {
     const { call } = this.#options;
     let { exitCode } = await call(script, {});
     while (exitCode === NOTHING_THERE && !this.#isOver) ({ exitCode } = await call(script, {}));
-    while (exitCode === NOT_YET && !this.#isOver) ({ exitCode } = await call(waitFeedScript(this.#token), {}));
+    const wait = waitFeedScript(this.#token, this.#options.maxCallMs ?? 0);
+    while (exitCode === NOT_YET && !this.#isOver) ({ exitCode } = await call(wait, {}));
     if (exitCode === NOTHING_THERE || exitCode === NOT_YET || exitCode === TOO_LATE)
       throw Object.assign(new Error('The program has ended.'), { code: 'EPIPE' });
   }
