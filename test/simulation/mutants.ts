@@ -260,11 +260,6 @@ export const MUTANTS: readonly Mutant[] = [
     'if (!isFit || !isAtLeastAsTight(target.network, session.network)) return undefined;',
     'if (!isFit || isAtLeastAsTight(target.network, session.network) === undefined) return undefined;',
   ]),
-  mutant('a migration moves the key although its lease is lost', '5', [
-    'src/store/changes.ts',
-    "return { to: 'destroying', at, cause, ownerId, token, from: RESTING_STATES, patch: { ownerId, dueAt } };",
-    "void token; return { to: 'destroying', at, cause, ownerId, from: RESTING_STATES, patch: { ownerId, dueAt } };",
-  ]),
   ...POOL_MUTANTS,
 ];
 
