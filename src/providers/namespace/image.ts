@@ -1,7 +1,8 @@
 /** Images: the host's system directories, a directory that holds a root file system, or a tarball of one. */
 import { createHash, randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
-import { lstat, mkdir, readdir, readlink, rename, rm, stat } from 'node:fs/promises';
+import { lstatSync, readlinkSync } from 'node:fs';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
 import { makerMark } from '../../provider/posix/maker-mark.ts';
@@ -92,13 +93,13 @@ export async function openImage(
   return directoryImage(root, info.mtimeMs);
 }
 
-async function hostImage(): Promise<Image> {
-  return { id: 'host', entries: await readEntries('/', HOST_DIRS), isHost: true };
+function hostImage(): Image {
+  return { id: 'host', entries: readEntries('/', HOST_DIRS), isHost: true };
 }
 
 async function directoryImage(root: string, modifiedAt: number): Promise<Image> {
   const names = (await readdir(root)).filter((name) => !RESERVED.has(name));
-  const entries = await readEntries(root, names);
+  const entries = readEntries(root, names);
   if (!entries.some((entry) => entry.name === 'bin' || entry.name === 'usr')) {
     throw new SubletError(
       'CONFIG_INVALID',
@@ -111,12 +112,13 @@ async function directoryImage(root: string, modifiedAt: number): Promise<Image> 
   return { id: imageId(`${root}\0${modifiedAt}`), entries, isHost: false };
 }
 
-async function readEntries(root: string, names: readonly string[]): Promise<readonly ImageEntry[]> {
+// At once: a dozen looks, one after the other through another thread, would be most of what a first sandbox waits for.
+function readEntries(root: string, names: readonly string[]): readonly ImageEntry[] {
   const entries: ImageEntry[] = [];
   for (const name of names) {
     const path = join(root, name);
-    const info = await lstat(path).catch(() => undefined);
-    if (info?.isSymbolicLink() === true) entries.push({ kind: 'link', name, target: await readlink(path) });
+    const info = lstatSync(path, { throwIfNoEntry: false });
+    if (info?.isSymbolicLink() === true) entries.push({ kind: 'link', name, target: readlinkSync(path) });
     else if (info?.isDirectory() === true) entries.push({ kind: 'bind', name, source: path });
   }
   return entries;

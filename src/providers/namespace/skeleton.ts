@@ -21,7 +21,7 @@ export async function prepareSkeleton(
   const etc = image.isHost ? presentEtc() : [];
   const content = JSON.stringify([image.id, image.entries, etc, extraTargets, OWN_ETC, INIT, RESIDENT, ARMED]);
   const root = join(stateDir, 'roots', contentName(content));
-  if (!(await isThere(root))) await build(root, image, etc, extraTargets);
+  if (look(root) === undefined) await build(root, image, etc, extraTargets);
   return root;
 }
 
@@ -129,10 +129,3 @@ export const OWN_ETC: Readonly<Record<string, string>> = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n',
   'host.conf': 'multi on\n',
 };
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
