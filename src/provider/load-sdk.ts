@@ -6,6 +6,12 @@ export interface SdkRequirement {
   readonly range: string;
 }
 
+/** As a shell takes it: a range may hold what a shell would take for a redirection. */
+export function installLine({ package: name, range }: SdkRequirement): string {
+  const wanted = `${name}@${range}`;
+  return `npm install ${/^[\w@/.^~-]+$/.test(wanted) ? wanted : `'${wanted}'`}`;
+}
+
 /** UNSUPPORTED with the install line when the package does not load. */
 export async function loadSdk<T>(providerId: string, need: SdkRequirement, load: () => Promise<T>): Promise<T> {
   try {
@@ -16,7 +22,7 @@ export async function loadSdk<T>(providerId: string, need: SdkRequirement, load:
       `Provider "${providerId}" needs ${need.package}@${need.range}, which did not load.`,
       {
         cause,
-        hint: `npm install ${need.package}@${need.range}`,
+        hint: installLine(need),
       },
     );
   }
