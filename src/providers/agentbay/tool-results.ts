@@ -15,7 +15,8 @@ const MARK = '\u001e';
  * output alone.
  */
 export function shellCommand(script: string): string {
-  return `trap 'printf "\\036%s" $?' EXIT\n${script}`;
+  // In a shell of its own: a script may end and clean up behind itself as it likes.
+  return `(\n${script}\n)\nprintf '\\036%s' $?`;
 }
 
 /** PROVIDER_UNAVAILABLE when the script did not come to its end. */
