@@ -21,7 +21,7 @@ interface Verdict {
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      seeds: { type: 'string', default: '3000' },
+      seeds: { type: 'string', default: '40000' },
       workers: { type: 'string', default: String(availableParallelism()) },
       only: { type: 'string', default: '' },
       pools: { type: 'boolean', default: false },
