@@ -35,7 +35,8 @@ describe('a provider whose package is missing', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as { id: string; usable: boolean; reason?: string });
-    expect(rows.find(({ id }) => id === 'e2b')).toMatchObject({ usable: false, reason: 'e2b is not installed.' });
+    const reason = 'Provider "e2b" needs e2b@^2.51.0, which did not load.';
+    expect(rows.find(({ id }) => id === 'e2b')).toMatchObject({ usable: false, reason });
   });
 
   it('fails with that line, and without a stack', async () => {
