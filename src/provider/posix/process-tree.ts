@@ -28,6 +28,7 @@ export interface TaggedQuery {
 const COMMAND_BITS = 31n;
 const SCAN_CONCURRENCY = 32;
 /** A tree that is still there after this many rounds, a few seconds, is in the kernel's hands or another user's. */
+const EMPTY_LOOKS = 4;
 const MAX_KILL_ROUNDS = 200;
 
 export function newTagGroup(random: RandomBytes = kernelRandom): TagGroup {
@@ -68,8 +69,9 @@ export async function findTagged(query: TaggedQuery): Promise<number[]> {
 export async function killTagged(query: TaggedQuery, signal: KillSignal = 'SIGKILL'): Promise<number> {
   const signalled = new Set<number>();
   let empty = 0;
-  // Twice empty in a row: a child born behind the scan's back while its parent died is seen by the second look.
-  for (let round = 0; empty < 2; round++) {
+  // Several times empty in a row: a child born behind the scan's back while its parent died is seen by a later look, also
+  // on a machine so busy that a look takes longer than such a child lives.
+  for (let round = 0; empty < EMPTY_LOOKS; round++) {
     const pids = await findTagged(query);
     for (const pid of pids) if (sendSignal(pid, signal)) signalled.add(pid);
     if (signal !== 'SIGKILL') break;
