@@ -38,7 +38,7 @@ describe('an ordered choice', () => {
     const error = new SubletError('PROVIDER_UNUSABLE', 'Not here. Tried:\n  /a\n  /b', { hint: 'Start it.' });
     const passed = { profile: 'work', provider: 'docker', code: error.code, reason: error.message, hint: error.hint };
     expect(routeExhausted([passed], [error]).message).toBe(
-      'None of 1 choices could make the sandbox:\n  work (docker): PROVIDER_UNUSABLE: Not here. Tried: /a /b Start it.',
+      'None of 1 choices could make the sandbox:\n  work (docker): PROVIDER_UNUSABLE: Not here. Tried: /a; /b\n    Start it.',
     );
   });
 });

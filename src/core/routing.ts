@@ -2,6 +2,7 @@
 import type { ErrorCode } from './errors.ts';
 import { SubletError } from './errors.ts';
 import type { SandboxId } from './ids.ts';
+import { inOneLine } from './one-line.ts';
 
 /** A choice that was not used, and why. */
 export interface PassedOver {
@@ -51,7 +52,7 @@ export function routeNames(sandbox: string | readonly string[]): readonly string
 export function routeExhausted(passed: readonly PassedOver[], causes: readonly SubletError[]): SubletError {
   const lines = passed.map(({ profile, provider, code, reason, hint }) => {
     const name = profile === provider ? profile : `${profile} (${provider})`;
-    return `  ${name}: ${code}: ${inOneLine(reason)}${hint === undefined ? '' : ` ${inOneLine(hint)}`}`;
+    return `  ${name}: ${code}: ${inOneLine(reason)}${hint === undefined ? '' : `\n    ${inOneLine(hint)}`}`;
   });
   return new SubletError(
     'ROUTE_EXHAUSTED',
@@ -67,8 +68,4 @@ export function routeExhausted(passed: readonly PassedOver[], causes: readonly S
 /** In a line, for events and notices. */
 export function describePassed({ profile, code, reason }: PassedOver): string {
   return `"${profile}" was passed over (${code}): ${inOneLine(reason)}`;
-}
-
-function inOneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ');
 }

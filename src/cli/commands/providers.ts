@@ -1,5 +1,6 @@
 /** `sublet providers`: where sandboxes can come from, what each can do, and why not here. */
 import { toSubletError } from '../../core/errors.ts';
+import { inOneLine } from '../../core/one-line.ts';
 import { defineCommand } from '../command.ts';
 import { type Installation, openInstallation } from '../../open.ts';
 import { toJsonLines } from '../render/json-lines.ts';
@@ -66,8 +67,4 @@ async function look(installation: Installation, id: string): Promise<Pick<Row, '
     const { message, hint } = toSubletError(cause, 'PROVIDER_UNUSABLE');
     return { usable: false, reason: inOneLine(message), fix: hint };
   }
-}
-
-function inOneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ');
 }
