@@ -1,4 +1,5 @@
 /** Off the network without a cut: the sandbox is put to rest. */
+import { SubletError } from '../core/errors.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
@@ -23,6 +24,22 @@ export async function contain(engine: Engine, record: SandboxRecord): Promise<Co
   if (done === undefined) return 'running on';
   engine.uncontained.delete(record.id);
   return done;
+}
+
+/** Puts to rest what its network could not be cut from in place, and says so. */
+export async function containUncut(
+  engine: Engine,
+  record: SandboxRecord,
+  cause: unknown,
+  hint: string,
+): Promise<never> {
+  const state = await contain(engine, record);
+  const why = cause === undefined ? 'not possible in place' : describe(cause);
+  throw new SubletError(
+    'NETWORK_NOT_ENFORCEABLE',
+    `The network of ${record.id} could not be cut (${why}); it is ${state} now.`,
+    { cause, details: { sandboxId: record.id, level: record.network, state }, hint },
+  );
 }
 
 /** What could not be contained when it was asked for. If this process dies, what it left is seen to by others. */

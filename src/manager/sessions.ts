@@ -9,10 +9,9 @@ import type { BoundSession } from '../store/records.ts';
 import type { Acquired } from './acquire-session.ts';
 import { acquireSession } from './acquire-session.ts';
 import { flushActivity } from './activity.ts';
-import { contain } from './contain.ts';
+import { containUncut } from './contain.ts';
 import { untilAborted } from './deadline.ts';
 import type { Engine } from './engine.ts';
-import { describe } from './engine.ts';
 import { assertMayUse } from './lease-check.ts';
 import { callProvider } from './provider-call.ts';
 import { cutNetwork, isUsable } from './ready-sandbox.ts';
@@ -209,13 +208,13 @@ export class Sessions implements SessionKeeper {
     if (live !== undefined && live.network !== 'unknown' && !violates(live.network, bound.session.network)) {
       return undefined;
     }
-    const isCut = await cutNetwork(engine, bound.sandbox).catch((cause: unknown) => this.#containUncut(bound, cause));
+    const isCut = await cutNetwork(engine, bound.sandbox).catch((cause: unknown) => leftUncut(engine, bound, cause));
     if (isCut) {
       if (live !== undefined) live.network = bound.session.network;
       return undefined;
     }
     if (live === undefined)
-      return (await isTightEnough(engine, bound)) ? undefined : this.#containUncut(bound, undefined);
+      return (await isTightEnough(engine, bound)) ? undefined : leftUncut(engine, bound, undefined);
     const wanted = await wantedAgain(engine, { env: live.env }, bound);
     const recreated = await recreateTighter(engine, bound, live, wanted, undefined);
     if (recreated === undefined) {
@@ -225,20 +224,11 @@ export class Sessions implements SessionKeeper {
     if (binding !== undefined) binding.holder.live = recreated.live;
     return recreated.notice;
   }
+}
 
-  async #containUncut({ sandbox, session }: BoundSession, cause: unknown): Promise<never> {
-    const state = await contain(this.#engine, sandbox);
-    const why = cause === undefined ? 'not possible in place' : describe(cause);
-    throw new SubletError(
-      'NETWORK_NOT_ENFORCEABLE',
-      `The network of ${sandbox.id} could not be cut (${why}); it is ${state} now.`,
-      {
-        cause,
-        details: { sandboxId: sandbox.id, level: session.network, state },
-        hint: 'Ask for the session again to try once more.',
-      },
-    );
-  }
+function leftUncut(engine: Engine, { sandbox, session }: BoundSession, cause: unknown): Promise<never> {
+  const hint = 'Ask for the session again to try once more.';
+  return containUncut(engine, { ...sandbox, network: session.network }, cause, hint);
 }
 
 /** What another process made for the session may have been made as tight as it has to be. */

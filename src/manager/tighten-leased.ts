@@ -3,11 +3,12 @@ import { SubletError } from '../core/errors.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import { isAtLeastAsTight, violates } from '../core/network.ts';
 import type { SandboxRecord } from '../store/records.ts';
-import { contain } from './contain.ts';
+import { containUncut } from './contain.ts';
 import type { Engine } from './engine.ts';
-import { describe } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { cutNetwork } from './ready-sandbox.ts';
+
+const HINT = 'Release the lease and take another from a profile whose network is "none" from the start.';
 
 /** STATE_CONFLICT for a weaker level than the present one; NETWORK_NOT_ENFORCEABLE when it had to be put to rest instead. */
 export async function tightenLeased(
@@ -22,8 +23,9 @@ export async function tightenLeased(
   // First on record: whoever attaches from now on sees to it too.
   const tightened = await putOnRecord(engine, record, level, reason);
   if (live.network !== 'unknown' && !violates(live.network, level)) return;
-  const isCut = await cutNetwork(engine, tightened).catch((cause: unknown) => putToRest(engine, tightened, cause));
-  if (!isCut) await putToRest(engine, tightened, undefined);
+  const putToRest = (cause: unknown): Promise<never> => containUncut(engine, tightened, cause, HINT);
+  const isCut = await cutNetwork(engine, tightened).catch(putToRest);
+  if (!isCut) await putToRest(undefined);
   live.network = level;
 }
 
@@ -47,20 +49,6 @@ async function putOnRecord(
     await store.appendEvents([{ ...event, cause: reason, details }]);
   }
   return patched;
-}
-
-async function putToRest(engine: Engine, record: SandboxRecord, cause: unknown): Promise<never> {
-  const state = await contain(engine, record);
-  const why = cause === undefined ? 'not possible in place' : describe(cause);
-  throw new SubletError(
-    'NETWORK_NOT_ENFORCEABLE',
-    `The network of ${record.id} could not be cut (${why}); it is ${state} now.`,
-    {
-      cause,
-      details: { sandboxId: record.id, level: record.network, state },
-      hint: 'Release the lease and take another from a profile whose network is "none" from the start.',
-    },
-  );
 }
 
 function looserError({ id, network }: SandboxRecord, level: NetworkLevel): SubletError {
