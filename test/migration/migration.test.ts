@@ -134,7 +134,9 @@ describe.runIf(hasNamespaces)('a session', () => {
 
   it('stays where it is when its files keep changing, and goes when what changes them is ended', async () => {
     const session = await sublet.session({ task: 'writing', sandbox: 'namespace' });
-    await session.commands.start('while :; do date +%N > now; done');
+    // Never empty, and never twice the same.
+    await session.commands.start('i=0; while :; do i=$((i + 1)); echo $i >next; mv next now; done');
+    await expect.poll(() => session.files.exists('now')).toBe(true);
     await expect(session.migrate({ to: 'there' })).rejects.toMatchObject({ code: 'FILE_FAILED' });
     await expectOnlyAt(session, 'namespace');
     const report = await session.migrate({ to: 'there', endCommands: true });
