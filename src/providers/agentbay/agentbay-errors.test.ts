@@ -50,7 +50,7 @@ describe('what the shell of a session answers', () => {
     const wrapped = said(JSON.stringify({ stdout: 'out\u001e7', stderr: '', exit_code: 7 }), true);
     expect(shellAnswerIn(wrapped)).toEqual({ exitCode: 7, output: 'out' });
     expect(shellAnswerIn(said('{"a": 1}\u001e0'))).toEqual({ exitCode: 0, output: '{"a": 1}' });
-    expect(shellCommand('exit 3')).toContain('EXIT');
+    expect(shellCommand('exit 3')).toBe("(\nexit 3\n)\nprintf '\\036%s' $?");
   });
 
   it('is no answer when the service ended the call', () => {

@@ -198,9 +198,12 @@ function describeRest(subject: AdapterSubject<LangsmithServer>): void {
     const attached = await other.attach(ref, signal);
     let begun = (): void => undefined;
     const hasBegun = new Promise<void>((resolve) => (begun = resolve));
+    const begunBefore = server.dataplane.begun;
     const running = attached?.commands.run('echo go; sleep 1000', { onStdout: () => begun() });
     running?.catch(() => undefined);
     await hasBegun;
+    // The command, its streams, and what comes after the first output. Whoever came later would wake what is being stopped.
+    await vi.waitFor(() => expect(server.dataplane.begun - begunBefore).toBe(4));
     await provider.stop?.(ref, signal);
     await expect(running).rejects.toMatchObject({ code: 'STATE_CONFLICT' });
     expect(server.sandboxes.all().find(({ name }) => name === ref.name)?.state).toBe('stopped');
