@@ -10,6 +10,9 @@ import type { Simulation } from './simulation.ts';
 import type { RunningManager } from './start-process.ts';
 import { POOL } from './start-process.ts';
 
+/** Who does something at the same moment does it within this. */
+const MOMENT_MS = 1_000;
+
 const COMMANDS = ['true', 'true', 'sleep 0.05', 'sleep 2', 'sleep 50', 'sleep 130'];
 
 export class Agent {
@@ -25,7 +28,7 @@ export class Agent {
 
   async work(): Promise<void> {
     for (let left = this.#chance.between(2, 5); left > 0 && !this.#simulation.isWindingDown; left--) {
-      await this.#think();
+      await this.#nextTurn();
       const action = this.#chance.weighted(this.#simulation.theme.actions);
       this.#note(`agent: ${action}`);
       await this.#try(action, () => this[action]());
@@ -172,6 +175,13 @@ export class Agent {
       if (!SubletError.is(cause) || cause.code === 'INTERNAL')
         this.#simulation.violate('errors are ours', `${this.#at.process.name}'s ${what} fails with ${String(cause)}`);
     }
+  }
+
+  #nextTurn(): Promise<void> {
+    const { theme, timeline } = this.#simulation;
+    if (theme.beatMs === undefined) return this.#think();
+    const untilBeat = theme.beatMs - (timeline.now % theme.beatMs);
+    return sleep(this.#at.process.clock, untilBeat + this.#chance.between(0, MOMENT_MS));
   }
 
   #think(): Promise<void> {

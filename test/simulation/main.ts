@@ -10,7 +10,7 @@ import type { SeedRange } from './run-seeds.ts';
 import { describeFailure } from './run-seeds.ts';
 import type { Told } from './worker.ts';
 
-const USAGE = `usage: npm run sim -- [--seeds 1000] [--from 1] [--workers N] [--first] [--pools]
+const USAGE = `usage: npm run sim -- [--seeds 1000] [--from 1] [--workers N] [--first] [--pools] [--theme NAME]
        npm run sim -- --seed N [--trace] [--pools]`;
 const CHUNK = 100;
 
@@ -24,6 +24,7 @@ async function main(): Promise<number> {
       trace: { type: 'boolean', default: false },
       first: { type: 'boolean', default: false },
       pools: { type: 'boolean', default: false },
+      theme: { type: 'string' },
     },
   });
   if (values.seed !== undefined) return replay(Number(values.seed), values.trace, values.pools);
@@ -32,7 +33,7 @@ async function main(): Promise<number> {
     console.error(USAGE);
     return 64;
   }
-  return runMany({ from, count, pools: values.pools }, workers, values.first);
+  return runMany({ from, count, pools: values.pools, theme: values.theme }, workers, values.first);
 }
 
 async function replay(seed: number, isTraced: boolean, pools: boolean): Promise<number> {
@@ -76,11 +77,11 @@ async function runMany(range: SeedRange, workers: number, isFirstEnough: boolean
   return total.failures === 0 ? 0 : 1;
 }
 
-function chunksOf({ from, count, pools }: SeedRange): SeedRange[] {
+function chunksOf({ from, count, ...rest }: SeedRange): SeedRange[] {
   return Array.from({ length: Math.ceil(count / CHUNK) }, (_, index) => ({
     from: from + index * CHUNK,
     count: Math.min(CHUNK, count - index * CHUNK),
-    pools,
+    ...rest,
   }));
 }
 

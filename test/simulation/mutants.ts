@@ -14,6 +14,8 @@ export interface Mutant {
   readonly replacements: readonly Replacement[];
   /** Looked for in the histories of pools. */
   readonly pools?: boolean | undefined;
+  /** Looked for in the seeds that dwell on this: elsewhere what it takes comes about too rarely. */
+  readonly theme?: string | undefined;
 }
 
 /** Looked for in the histories of pools. */
@@ -54,6 +56,35 @@ const POOL_MUTANTS: readonly Mutant[] = [
     'if (waiting >= 0) return [];',
   ]),
 ].map((each) => ({ ...each, pools: true }));
+
+/** Looked for where some pick up what others find idle or abandoned, in the same moment. */
+const MEETING_MUTANTS: readonly Mutant[] = [
+  mutant('the sweep does not look whether the row has changed', '3', [
+    'src/manager/sweep.ts',
+    'const only = { version: record.version };',
+    'const only = {};',
+  ]),
+  mutant(
+    'recovery does not look whether the row has changed',
+    '3',
+    [
+      'src/manager/settle-sandbox.ts',
+      'const only = { version: record.version };\n  switch (action) {',
+      'const only = {};\n  switch (action) {',
+    ],
+    [
+      'src/manager/settle-sandbox.ts',
+      'const only = { version: record.version };\n  const handle',
+      'const only = {};\n  const handle',
+    ],
+  ),
+  mutant(
+    'the sweep does not care whose it is',
+    '3',
+    ['src/manager/sweep.ts', 'notOwnedBy: census.untouchable', 'notOwnedBy: []'],
+    ['src/manager/sweep.ts', '!untouchable.includes(ownerId)', "ownerId !== '' || untouchable.length < 0"],
+  ),
+].map((each) => ({ ...each, theme: 'meeting' }));
 
 export const MUTANTS: readonly Mutant[] = [
   mutant('the intent row is skipped', '1', [
@@ -125,31 +156,27 @@ export const MUTANTS: readonly Mutant[] = [
       'listed.push(sandbox);',
     ],
   ),
-  mutant('the sweep does not look whether the row has changed', '3', [
-    'src/manager/sweep.ts',
-    'const only = { version: record.version };',
-    'const only = {};',
-  ]),
-  mutant('recovery does not look whether the row has changed', '3', [
-    'src/manager/settle-sandbox.ts',
-    'const only = { version: record.version };\n  switch (action) {',
-    'const only = {};\n  switch (action) {',
-  ]),
-  mutant('the sweep does not care whose it is', '3', [
-    'src/manager/sweep.ts',
-    'notOwnedBy: census.untouchable',
-    'notOwnedBy: []',
-  ]),
+  ...MEETING_MUTANTS,
   mutant('two may take over one destroying', '3', [
     'src/manager/destroy-sandbox.ts',
     '{ ownerId: engine.ownerId, dueAt: engine.now() + DESTROY_TAKEOVER_MS },\n    record.version,',
     '{ ownerId: engine.ownerId, dueAt: engine.now() + DESTROY_TAKEOVER_MS },\n    undefined,',
   ]),
-  mutant('a dead owner is forgotten before its sandboxes are seen to', '2', [
-    'src/manager/recover-owners.ts',
-    'const verdicts: ReapVerdict[] = [];\n  let acts = 0;',
-    'const verdicts: ReapVerdict[] = [];\n  if (!dryRun) await engine.ports.store.removeOwner(owner.id);\n  let acts = 0;',
-  ]),
+  mutant(
+    'a dead owner is forgotten before its sandboxes are seen to',
+    '2',
+    [
+      'src/manager/recover-owners.ts',
+      'const verdicts: ReapVerdict[] = [];\n  let acts = 0;',
+      'const verdicts: ReapVerdict[] = [];\n  if (!dryRun) await engine.ports.store.removeOwner(owner.id);\n  let acts = 0;',
+    ],
+    // Otherwise a comparison with the provider finds what is left.
+    [
+      'src/core/recovery.ts',
+      "if (facts.owner === 'self') return",
+      "if (facts.owner === 'self' || facts.owner === 'none') return",
+    ],
+  ),
   mutant('who had it before its owner died is passed over', '3', [
     'src/manager/heirs.ts',
     'if (heir !== undefined) return heir;',

@@ -49,7 +49,7 @@ async function tryMutant(mutant: Mutant, seeds: string): Promise<Verdict> {
     await symlink(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
     const mutated = applyMutant(mutant, (file) => readFileSync(path.join(copy, file), 'utf8'));
     for (const [file, text] of mutated) await writeFile(path.join(copy, file), text);
-    const { status, output } = await simulate(copy, seeds, mutant.pools === true);
+    const { status, output } = await simulate(copy, seeds, mutant);
     return { mutant, isFound: status === 1, story: output.split('\n')[0] ?? '' };
   } finally {
     await rm(copy, { recursive: true, force: true });
@@ -59,13 +59,14 @@ async function tryMutant(mutant: Mutant, seeds: string): Promise<Verdict> {
 function simulate(
   directory: string,
   seeds: string,
-  pools: boolean,
+  { pools, theme }: Mutant,
 ): Promise<{ readonly status: number | null; readonly output: string }> {
   return new Promise((resolve, reject) => {
     const main = path.join(directory, 'test/simulation/main.ts');
+    const where = [...(pools === true ? ['--pools'] : []), ...(theme === undefined ? [] : ['--theme', theme])];
     const run = spawn(
       process.execPath,
-      ['--import', 'tsx', main, '--seeds', seeds, '--workers', '1', '--first', ...(pools ? ['--pools'] : [])],
+      ['--import', 'tsx', main, '--seeds', seeds, '--workers', '1', '--first', ...where],
       {
         cwd: directory,
         stdio: ['ignore', 'pipe', 'ignore'],

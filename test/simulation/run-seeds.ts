@@ -1,12 +1,15 @@
 /** Many seeds in this process, one after the other. */
 import type { SeedResult } from './run-seed.ts';
 import { runSeed } from './run-seed.ts';
+import { themeOf } from './theme.ts';
 
 export interface SeedRange {
   readonly from: number;
   readonly count: number;
   /** The histories of pools of these seeds. */
   readonly pools?: boolean | undefined;
+  /** Only those that are about this. */
+  readonly theme?: string | undefined;
 }
 
 export interface RunSeedsOptions {
@@ -21,7 +24,8 @@ export interface SeedsResult {
 }
 
 /** A promise that is rejected and that nobody listens to counts as a failure of the seed in which it was. */
-export async function runSeeds({ from, count, pools }: SeedRange, options: RunSeedsOptions = {}): Promise<SeedsResult> {
+export async function runSeeds(range: SeedRange, options: RunSeedsOptions = {}): Promise<SeedsResult> {
+  const { from, count, pools, theme } = range;
   const failures: SeedResult[] = [];
   const stopListening = listenForUnhandled();
   // Thousands of errors are made and none is printed: their stacks cost more than all the rest.
@@ -31,6 +35,7 @@ export async function runSeeds({ from, count, pools }: SeedRange, options: RunSe
   let steps = 0;
   try {
     for (let seed = from; seed < from + count; seed++) {
+      if (theme !== undefined && themeOf(seed) !== theme) continue;
       const result = await withUnhandled(await runSeed(seed, { pools }));
       seeds += 1;
       steps += result.steps;

@@ -1,6 +1,6 @@
 /** What a seed is about. Most are about everything; some dwell on one thing, so that its rare turns come up too. */
 import type { PoolDefinition } from '../../src/core/pools.ts';
-import type { Chance } from './chance.ts';
+import { Chance } from './chance.ts';
 
 /** What agents may do, and how often. */
 const ACTIONS = { run: 3, session: 6, lease: 3, byHand: 1.5, sweep: 0.7, reap: 0.7, destroyAll: 0.1 };
@@ -27,6 +27,8 @@ export interface Theme {
   readonly processes: readonly number[];
   /** How long an agent thinks between two things, at most. */
   readonly paceMs: number;
+  /** All agents begin what they do next at a multiple of this, or soon after; absent where each has its own pace. */
+  readonly beatMs?: number | undefined;
   readonly standstillsMs: readonly number[];
   /** How long a store takes for anything, at most. */
   readonly storeMs: number;
@@ -90,12 +92,30 @@ export function pickTheme(chance: Chance): Theme {
   };
   return {
     ...everything,
-    ...DWELLINGS[chance.weighted({ everything: 12, leases: 2, ratchet: 2, firstUse: 2, leaving: 2 })],
+    ...DWELLINGS[chance.weighted({ everything: 10, meeting: 2, leases: 2, ratchet: 2, firstUse: 2, leaving: 2 })],
   };
+}
+
+/** What the seed is about, by its name. */
+export function themeOf(seed: number): string {
+  return pickTheme(new Chance(seed)).name;
 }
 
 const DWELLINGS: Readonly<Record<string, Partial<Theme>>> = {
   everything: {},
+  /** Processes that meet over what others left: some pick it up in the same moment in which some find it idle or abandoned. */
+  meeting: {
+    name: 'meeting',
+    tasks: ['a'],
+    actions: { session: 6, sweep: 3, reap: 3 },
+    exclusive: 0,
+    upheavals: { leave: 4, crash: 4 },
+    mostUpheavals: 6,
+    processes: [3, 4],
+    paceMs: 1_000,
+    beatMs: 65_000,
+    storeMs: 400,
+  },
   /** Holders that stand still for longer than their terms. */
   leases: {
     name: 'leases',

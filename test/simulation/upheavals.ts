@@ -2,10 +2,11 @@
 import { LABEL } from '../../src/core/spec.ts';
 import type { Chance } from './chance.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
-import type { UpheavalKind } from './theme.ts';
+import type { Theme, UpheavalKind } from './theme.ts';
 import type { Simulation } from './simulation.ts';
 
 const CLOCK_STEPS_MS = [-3_600_000, -120_000, -5_000, 5_000, 120_000, 3_600_000];
+const SOON_MS = 10_000;
 
 /** What is done about processes. */
 export interface ProcessCare {
@@ -20,10 +21,16 @@ export function planUpheavals(simulation: Simulation, chance: Chance, care: Proc
   const { theme, timeline } = simulation;
   for (let left = chance.between(0, theme.mostUpheavals); left > 0; left--) {
     const kind = chance.weighted(theme.upheavals);
-    timeline.plan(chance.between(0, theme.paceMs * 3), () => {
+    timeline.plan(momentOf(theme, chance), () => {
       if (!simulation.isWindingDown) UPHEAVALS[kind](simulation, chance, care);
     });
   }
+}
+
+/** Where agents act together, soon before they do: what it leaves is then still there. */
+function momentOf({ paceMs, beatMs }: Theme, chance: Chance): number {
+  if (beatMs === undefined) return chance.between(0, paceMs * 3);
+  return beatMs * chance.between(1, 3) - chance.between(0, SOON_MS);
 }
 
 type Upheaval = (simulation: Simulation, chance: Chance, care: ProcessCare) => void;
