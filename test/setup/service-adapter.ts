@@ -1,5 +1,6 @@
 /** The suite of an adapter of a service: the contract and the faults through the real SDK, against a server on loopback. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { setMaxListeners } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Capability } from '../../src/provider/capabilities.ts';
 import type { ProviderContext, ProviderModule } from '../../src/provider/define-provider.ts';
 import type { SandboxProvider } from '../../src/provider/provider.ts';
@@ -75,6 +76,8 @@ export function describeServiceAdapter<Server>(adapter: ServiceAdapter<Server>):
       service = await adapter.start();
       provider = await module.open(subject.context());
     });
+    // Cases ask for many things at once, and all of them follow the test's own signal.
+    beforeEach(({ signal }) => setMaxListeners(0, signal));
     afterEach(() => adapter.facts?.(service.server).faults.clear());
     afterAll(async () => {
       await provider?.close();

@@ -137,8 +137,11 @@ async function write(wire: Wire, frame: Buffer): Promise<void> {
   if (isEnough) setImmediate(() => stream.session?.destroy());
   if (isEnough || taken) return;
   await new Promise<void>((resolve) => {
-    stream.once('drain', resolve);
-    stream.once('close', resolve);
+    const settle = (): void => {
+      stream.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    stream.on('drain', settle).on('close', settle);
   });
 }
 
