@@ -206,6 +206,7 @@ export class NamespaceProvider implements SandboxProvider {
   async close(): Promise<void> {
     await this.#starter.close();
     await this.#held.letAllGo();
+    await this.#stock.settled();
   }
 
   async #end(record: SandboxRecord): Promise<void> {

@@ -28,6 +28,11 @@ export class PipeStock {
     if (this.#names.length < this.#batch / 4) this.#more().catch(() => undefined);
   }
 
+  /** When nothing is being made any more. */
+  async settled(): Promise<void> {
+    await this.#refill?.catch(() => undefined);
+  }
+
   async #placeOne(path: string): Promise<void> {
     for (;;) {
       const name = this.#names.pop();
