@@ -43,6 +43,8 @@ export interface CrashReport {
 const NEIGHBOURS = 2;
 const LONGEST_LIFE_MS = 1_200;
 const FIRST_STEPS = 500;
+/** Who has not come to its step by then is killed all the same. */
+const LONGEST_PATIENCE_MS = 8_000;
 const GRACE_MS = 3 * 60_000;
 const LIBRARY = pathToFileURL(path.resolve(import.meta.dirname, '../../dist/index.js')).href;
 
@@ -124,7 +126,8 @@ async function killOne(scene: Scene): Promise<void> {
   let said = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
   await Promise.race([ended, until(() => said.startsWith('ready\n'))]);
-  await Promise.race([ended, delay(when === 'at a moment' ? lifeMs : 4 * longestLifeMs)]);
+  const patienceMs = Math.min(4 * longestLifeMs, LONGEST_PATIENCE_MS);
+  await Promise.race([ended, delay(when === 'at a moment' ? lifeMs : patienceMs)]);
   if (watchdog === 'watchdog killed too') await killWatchdogs(scene.home, child.pid ?? 0);
   child.kill('SIGKILL');
   const [code, signal] = (await ended) as [number | null, string | null];

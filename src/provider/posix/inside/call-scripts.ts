@@ -44,6 +44,8 @@ export interface StartCall {
   /** Lines that set the program's variables. */
   readonly exports: string;
   readonly stdin: boolean;
+  /** All of its input, as base64: none will be fed then. */
+  readonly input?: string | undefined;
   /** It can be let go. */
   readonly isBrief: boolean;
 }
@@ -55,10 +57,11 @@ export type CallInput = { readonly encoded: string; readonly file?: undefined } 
  * Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. The pipe for input
  * is made last: who finds it finds the one that ends it too.
  */
-export function startCallScript({ token, words, exports, stdin, isBrief }: StartCall): string {
+export function startCallScript({ token, words, exports, stdin, input, isBrief }: StartCall): string {
   const pipes = ['o', 'e', 'g', ...(isBrief ? ['r'] : []), ...(stdin ? ['k', 'i'] : [])];
-  const program = `( umask 022
-${exports}exec <${stdin ? `${token}.i` : '/dev/null'} >&3 2>&4 3>&- 4>&- 5>&- 8>&-
+  const source = input === undefined ? `exec <${stdin ? `${token}.i` : '/dev/null'}\n` : '';
+  const program = `${input === undefined ? '' : "base64 -d <<'END' 3>&- 4>&- 5>&- 8>&- | "}( umask 022
+${input === undefined ? '' : `${input}\nEND\n`}${exports}${source}exec >&3 2>&4 3>&- 4>&- 5>&- 8>&-
 exec $session ${words} )`;
   return `${ENTER}command -v base64 >/dev/null && command -v dd >/dev/null || exit ${CANNOT_CALL}
 mkfifo ${pipes.map((pipe) => `${token}.${pipe}`).join(' ')} || exit ${CANNOT_CALL}

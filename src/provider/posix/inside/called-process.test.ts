@@ -4,13 +4,16 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { requirement } from '../../../../test/setup/requirements.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { SubletError } from '../../../core/errors.ts';
 import { systemClock } from '../../../core/system-clock.ts';
 import { ManualClock } from '../../../testing/manual-clock.ts';
 import { callProcess, type ShellAnswer, type ShellCall } from './called-process.ts';
+import { shellQuote } from '../shell-quote.ts';
 import { RemoteCommands } from './remote-commands.ts';
 
+const SHELLS = ['sh', ...((await requirement('busybox')) ? ['busybox sh'] : [])];
 let workdir = '';
 let calls = 0;
 
@@ -65,6 +68,21 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
     expect((await commands().run('wc -c; cat', { stdin: bytes })).stdoutBytes).toBe(7);
     expect((await commands().run('cat', { stdin: 'short' })).stdout).toBe('short');
     expect((await commands().run('echo done', { stdin: bytes })).stdout).toBe('done\n');
+  });
+
+  it.each(SHELLS)('brings a short input along in its one call, byte for byte, for %s', async (shell) => {
+    const by: ShellCall = (script, env) => call(`exec ${shell} -c ${shellQuote(script)}`, env);
+    const bytes = Uint8Array.from({ length: 16 * 1024 }, (_, index) => index & 255);
+    for (const stdin of [bytes, 'END\n', '']) {
+      const seen: Uint8Array[] = [];
+      calls = 0;
+      const onStdout = (chunk: Uint8Array): void => void seen.push(chunk);
+      const result = await commands(true, by, new ManualClock()).run('cat; exit 5', { stdin, onStdout });
+      expect(result).toMatchObject({ exitCode: 5, stderr: '' });
+      expect(Buffer.concat(seen)).toEqual(Buffer.from(stdin));
+      expect(calls).toBe(1);
+    }
+    expect((await commands(true, by).run('exit 4', { stdin: bytes })).exitCode).toBe(4);
   });
 
   it('gets what there is of an input that goes on', async () => {

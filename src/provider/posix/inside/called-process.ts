@@ -66,8 +66,10 @@ export async function callProcess(options: CalledProcessOptions, request: Remote
   const isLong = Buffer.byteLength(words) + Buffer.byteLength(exports) > MAX_SCRIPT_BYTES;
   const kept = isLong ? await keepScript(options.call, token, `exec ${words}\n`) : words;
   const isBrief = options.maxCallMs !== undefined;
-  const start = startCallScript({ token, words: kept, exports, stdin: request.stdin, isBrief });
-  return new CalledProcess(options, token, startCall(options, token, start, env), request.stdin);
+  const input = request.input && Buffer.from(request.input).toString('base64');
+  const stdin = request.stdin && input === undefined;
+  const start = startCallScript({ token, words: kept, exports, stdin, input, isBrief });
+  return new CalledProcess(options, token, startCall(options, token, start, env), stdin);
 }
 
 /** The answer of the start, however many calls it takes to wait for it. */

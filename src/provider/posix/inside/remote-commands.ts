@@ -30,6 +30,8 @@ export interface RemoteRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Input will come; otherwise the program's is empty. */
   readonly stdin: boolean;
+  /** All of it, where it is short and there already. Whoever sends it along with the program gives no stream for it. */
+  readonly input?: Uint8Array | undefined;
   /** Whether something that the program has started lives, and may hold its streams. Absent where nothing can. */
   readonly isAlive?: (() => Promise<boolean>) | undefined;
 }
@@ -54,6 +56,8 @@ export interface RemoteCommandsOptions {
 
 /** Linux takes no single argument above 128 KiB. */
 const MAX_ARGUMENT_BYTES = 100_000;
+/** Such an input goes along with its program. */
+const SHORT_INPUT_BYTES = 16 * 1024;
 /** A kill and a look at what lives see all processes of the sandbox, a kill several times. */
 const KILL_TIMEOUT_MS = 30_000;
 
@@ -117,7 +121,7 @@ export class RemoteCommands implements Commands {
   ): Promise<CommandResult> {
     const killTree = (): Promise<void> => (tag === undefined ? Promise.resolve() : this.#kill(tag));
     const isAlive = tag === undefined ? undefined : (): Promise<boolean> => this.#isAlive(tag);
-    const request = { argv, env, stdin: options.stdin !== undefined, isAlive };
+    const request = { argv, env, stdin: options.stdin !== undefined, input: shortInput(options.stdin), isAlive };
     const process = await this.#options.exec(request).catch(async (error: unknown) => {
       // Only the answer may be lost, and then it runs.
       if (SubletError.is(error, 'PROVIDER_UNAVAILABLE')) await killTree().catch(() => undefined);
@@ -170,6 +174,12 @@ export class RemoteCommands implements Commands {
     const { workdir } = this.#options;
     return cwd === undefined ? workdir : resolve(workdir, cwd);
   }
+}
+
+function shortInput(input: RunOptions['stdin']): Uint8Array | undefined {
+  if (typeof input !== 'string' && !(input instanceof Uint8Array)) return undefined;
+  const bytes = typeof input === 'string' ? Buffer.from(input) : input;
+  return bytes.length <= SHORT_INPUT_BYTES ? bytes : undefined;
 }
 
 function byteLength(words: readonly string[]): number {
