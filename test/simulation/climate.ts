@@ -5,6 +5,7 @@ import type { Theme } from './theme.ts';
 import type { Call, Fate, Outcome } from './wire.ts';
 
 const SLOW_CREATE_MS = 4_000;
+const RENEW = 'leases.renew';
 
 export class Climate {
   /** The provider answers nothing while this is set. */
@@ -65,11 +66,12 @@ export class Climate {
     }
   }
 
-  #outcome({ to }: Pick<Call<unknown>, 'to'>): Outcome {
+  #outcome({ to, what }: Pick<Call<unknown>, 'to' | 'what'>): Outcome {
     if (this.#isHealed) return 'answered';
     if (to === 'store') {
       if (!this.#chance.happens(this.#storeTrouble)) return 'answered';
-      return this.#chance.pick<Outcome>(['refused', 'answer-lost']);
+      // One that waits for a row outlives its connection.
+      return this.#chance.pick<Outcome>(['refused', 'answer-lost', what === RENEW ? 'done-late' : 'refused']);
     }
     if (this.isOutage) return this.#chance.pick<Outcome>(['refused', 'silent']);
     if (!this.#chance.happens(this.#providerTrouble)) return 'answered';

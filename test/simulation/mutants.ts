@@ -57,6 +57,44 @@ const POOL_MUTANTS: readonly Mutant[] = [
   ]),
 ].map((each) => ({ ...each, pools: true }));
 
+/** Looked for where holders stand still for longer than their terms, over a store that is slow to hear them. */
+const LEASE_MUTANTS: readonly Mutant[] = [
+  mutant('a lease is renewed whatever the token', '5', [
+    'src/store/changes.ts',
+    'if (sandbox.lease?.token !== token) return undefined;\n  const lease = { ...sandbox.lease,',
+    'if (sandbox.lease === undefined || token < 0) return undefined;\n  const lease = { ...sandbox.lease,',
+  ]),
+].map((each) => ({ ...each, theme: 'leases' }));
+
+/** Looked for where several share a session whose network is cut under them. */
+const RATCHET_MUTANTS: readonly Mutant[] = [
+  mutant('a sandbox is woken as open as it was', '6', [
+    'src/manager/ready-sandbox.ts',
+    'if (!violates(handle.network, record.network)) return handle.network;',
+    'if (handle.ref.name !== "") return record.network;',
+  ]),
+  mutant('a handle goes on in a sandbox that was to be cut off', '6', [
+    'src/manager/sandbox-holder.ts',
+    '!violates(this.live.network, record.network);',
+    'record.network.length > 0;',
+  ]),
+  mutant(
+    'a sandbox that was tightened while it was made is given out',
+    '6',
+    [
+      'src/manager/create-sandbox.ts',
+      'if (violates(handle.network, running.network)) throw networkError(running, handle);',
+      '',
+    ],
+    // Otherwise its first use finds out.
+    [
+      'src/manager/create-sandbox.ts',
+      'live.lastHealthyAt = now;',
+      'live.lastHealthyAt = now;\n  live.network = running.network;',
+    ],
+  ),
+].map((each) => ({ ...each, theme: 'ratchet' }));
+
 /** Looked for where some pick up what others find idle or abandoned, in the same moment. */
 const MEETING_MUTANTS: readonly Mutant[] = [
   mutant('the sweep does not look whether the row has changed', '3', [
@@ -156,6 +194,8 @@ export const MUTANTS: readonly Mutant[] = [
       'listed.push(sandbox);',
     ],
   ),
+  ...LEASE_MUTANTS,
+  ...RATCHET_MUTANTS,
   ...MEETING_MUTANTS,
   mutant('two may take over one destroying', '3', [
     'src/manager/destroy-sandbox.ts',
@@ -217,11 +257,6 @@ export const MUTANTS: readonly Mutant[] = [
     ['src/manager/lease-check.ts', 'if (record.lease?.token !== token) throw lostError(record, token);', ''],
     ['src/manager/kept-lease.ts', 'if (this.lost.aborted) throw lostError({ id: this.sandboxId }, this.token);', ''],
   ),
-  mutant('a lease is renewed whatever the token', '5', [
-    'src/store/changes.ts',
-    'if (sandbox.lease?.token !== token) return undefined;\n  const lease = { ...sandbox.lease,',
-    'if (sandbox.lease === undefined || token < 0) return undefined;\n  const lease = { ...sandbox.lease,',
-  ]),
   mutant('an expired lease is taken by anybody’s clock', '5', [
     'src/manager/lease-watch.ts',
     'return mayLive && stillMs < lease.ttlMs ? lease : undefined;',
@@ -247,21 +282,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
     ['src/manager/session-wants.ts', 'network: session.network,', "network: options.network ?? 'open',"],
   ),
-  mutant('a sandbox is woken as open as it was', '6', [
-    'src/manager/ready-sandbox.ts',
-    'if (!violates(handle.network, record.network)) return handle.network;',
-    'if (handle.ref.name !== "") return handle.network;',
-  ]),
-  mutant('a handle goes on in a sandbox that was to be cut off', '6', [
-    'src/manager/sandbox-holder.ts',
-    '!violates(this.live.network, record.network);',
-    'record.network.length > 0;',
-  ]),
-  mutant('a sandbox that was tightened while it was made is given out', '6', [
-    'src/manager/create-sandbox.ts',
-    'if (violates(handle.network, running.network)) throw networkError(running, handle);',
-    '',
-  ]),
   mutant('busy counts as idle', '7', [
     'src/manager/live-sandbox.ts',
     'return this.#uses > 0;',

@@ -127,6 +127,7 @@ const DWELLINGS: Readonly<Record<string, Partial<Theme>>> = {
     processes: [2, 3, 4],
     paceMs: 4_000,
     standstillsMs: [2_500, 6_000, 12_000],
+    storeTrouble: 0.1,
   },
   /** Several processes on one session whose network is cut under them. */
   ratchet: {
