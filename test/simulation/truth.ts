@@ -65,8 +65,9 @@ export class Truth implements Law {
     return this.#owners.get(id);
   }
 
-  /** Whose it is: its maker's for as long as that lives if it was made for one purpose, else who had it last. */
-  holderOf({ id, ephemeral, ownerId }: SandboxRecord): SimulatedProcess | undefined {
+  /** Whose it is: its maker's for as long as that lives if it was made for one purpose, of a pool whoever leases it, else who had it last. */
+  holderOf({ id, ephemeral, ownerId, pool, lease }: SandboxRecord): SimulatedProcess | undefined {
+    if (pool !== undefined && lease !== undefined) return this.processOf(lease.ownerId);
     const maker = this.#makers.get(id);
     return ephemeral && maker?.isRunning === true ? maker : this.processOf(ownerId);
   }

@@ -40,6 +40,7 @@ export class PoolKeeper {
   #kept: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #isSoon = false;
+  #isWantedAgain = false;
   #stop: () => void = () => {};
 
   constructor(engine: Engine, name: string, hooks: KeeperHooks) {
@@ -78,14 +79,18 @@ export class PoolKeeper {
   look(): Promise<void> {
     this.#isSoon = false;
     if (this.#looking !== undefined) {
-      this.wake();
+      this.#isWantedAgain = true;
       return this.#looking;
     }
     const looking = this.#look()
       .catch((cause: unknown) => {
         this.#engine.ports.log.warn({ pool: this.#name, error: describe(cause) }, 'pool not looked after');
       })
-      .finally(() => (this.#looking = undefined));
+      .finally(() => {
+        this.#looking = undefined;
+        if (this.#isWantedAgain) this.wake();
+        this.#isWantedAgain = false;
+      });
     this.#looking = looking;
     this.#engine.inBackground('pool not looked after', looking);
     return looking;

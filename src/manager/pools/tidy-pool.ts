@@ -4,6 +4,7 @@ import type { PoolCounts } from '../../core/pool-settings.ts';
 import type { SandboxRecord } from '../../store/records.ts';
 import type { Engine } from '../engine.ts';
 import { describe } from '../engine.ts';
+import type { LiveSandbox } from '../live-sandbox.ts';
 import { pauseSandbox } from '../move-sandbox.ts';
 import { isElsewhere } from '../provider-call.ts';
 import { discard } from './discard.ts';
@@ -14,8 +15,9 @@ const RESTING = ['running', 'paused', 'stopped'] as const;
 export async function tidyPool(engine: Engine, plan: PoolPlan, counts: PoolCounts): Promise<void> {
   const { store } = engine.ports;
   const { name, settings, provider } = plan;
+  const held = handlesOf(engine, name);
   const rows = await store.findSandboxes({ pool: name, states: RESTING, limit: Number.MAX_SAFE_INTEGER });
-  await letGoOfOthers(engine, name, rows);
+  await letGoOfOthers(engine, held, rows);
   const idle = rows.filter((row) => row.lease === undefined && !isElsewhere(engine, provider, row));
   await adoptOrphans(engine, idle);
   const lanes = new Set((await store.pools.keepers(name)).map(({ lane }) => lane));
@@ -34,11 +36,29 @@ export async function tidyPool(engine: Engine, plan: PoolPlan, counts: PoolCount
   }
 }
 
-// A handle on what another process has taken holds connections and helper processes for nothing.
-async function letGoOfOthers(engine: Engine, pool: string, rows: readonly SandboxRecord[]): Promise<void> {
+interface HeldHandle {
+  readonly live: LiveSandbox;
+  /** As it was then: whoever takes it has another. */
+  readonly record: SandboxRecord;
+}
+
+function handlesOf(engine: Engine, pool: string): readonly HeldHandle[] {
+  const ofPool = [...engine.lives.values()].filter(({ record }) => record.pool === pool);
+  return ofPool.map((live) => ({ live, record: live.record }));
+}
+
+// A handle on what another process has taken holds connections and helper processes for nothing. `held` is from before the
+// rows were asked for: what this process has made or taken since is not in them.
+async function letGoOfOthers(
+  engine: Engine,
+  held: readonly HeldHandle[],
+  rows: readonly SandboxRecord[],
+): Promise<void> {
   const ours = new Set(rows.filter(({ ownerId }) => ownerId === engine.ownerId).map(({ id }) => id));
-  const strays = [...engine.lives.values()].filter(({ id, record }) => record.pool === pool && !ours.has(id));
-  for (const { id } of strays) await engine.letGo(id);
+  for (const { live, record } of held) {
+    const isAsItWas = engine.lives.get(live.id) === live && live.record === record;
+    if (isAsItWas && !ours.has(live.id)) await engine.letGo(live.id);
+  }
 }
 
 /** Those whose owner left, and those that were warmed by hand. What a dead owner left is recovery's. */
