@@ -27,6 +27,39 @@ describe('refilling', () => {
     expect(await info(manager)).toMatchObject({ idle: 2, total: 3 });
   });
 
+  it('leaves alone what was made and taken while it looked through what waits', async () => {
+    const { stage, manager } = await kept({ minIdle: 0 }, { manager: { poolIntervalMs: MINUTE } });
+    await stage.clock.advance(10 * SECOND);
+    const look = holdLooks(stage);
+    const lease = await stage.passing(manager.lease(POOL), SECOND);
+    const { attach } = stage.world.calls;
+    expect(look.held).toBe(1);
+    look.letGo();
+    await stage.clock.advance(SECOND);
+    expect((await lease.commands.run('echo mine')).stdout).toBe('mine\n');
+    expect(stage.world.calls.attach).toBe(attach);
+  });
+
+  it('is one look at a time, and one more however often it is asked for meanwhile', async () => {
+    const { stage, manager } = await kept({ minIdle: 0, maxTotal: 1 }, { manager: { poolIntervalMs: MINUTE } });
+    await stage.clock.advance(10 * SECOND);
+    const look = holdLooks(stage);
+    const lease = await stage.passing(manager.lease(POOL), SECOND);
+    let timers = 0;
+    const schedule = stage.clock.schedule.bind(stage.clock);
+    stage.clock.schedule = (ms, ...rest) => {
+      if (ms < 10) timers += 1;
+      return schedule(ms, ...rest);
+    };
+    const waiting = manager.lease(POOL).catch(() => undefined);
+    await stage.clock.advance(20 * SECOND);
+    expect(look.held).toBe(1);
+    expect(timers).toBeLessThan(5);
+    look.letGo();
+    await lease.release();
+    await stage.passing(waiting, SECOND);
+  });
+
   it('goes on under another leader when the one that led died, and what it left waits on', async () => {
     const first = await kept({ minIdle: 2 });
     const { stage } = first;
@@ -284,4 +317,25 @@ function info(manager: StageProcess['manager']): Promise<PoolInfo> {
 
 async function types(manager: StageProcess['manager']): Promise<readonly string[]> {
   return (await manager.events({})).map(({ type }) => type);
+}
+
+/** Whoever looks through what waits has read it, and is not answered until it is let go. */
+function holdLooks({ store }: Stage): { readonly held: number; letGo(): void } {
+  const find = store.findSandboxes.bind(store);
+  let held = 0;
+  let letGo = (): void => undefined;
+  const released = new Promise<void>((resolve) => (letGo = resolve));
+  store.findSandboxes = async (query) => {
+    const rows = await find(query);
+    if (query.pool === undefined) return rows;
+    held += 1;
+    await released;
+    return rows;
+  };
+  return {
+    get held() {
+      return held;
+    },
+    letGo,
+  };
 }
