@@ -326,6 +326,9 @@ describe('sublet providers', () => {
   it('lists the adapters with what they can do', async () => {
     const rows = await sublet.json<{ id: string; capabilities: string[] }>(['providers', '--json']);
     expect(rows.find(({ id }) => id === 'namespace')?.capabilities).toContain('isolation');
-    expect(await sublet.output(['providers'])).toMatch(/^local /m);
+    const text = await sublet.output(['providers']);
+    expect(text).toMatch(/^local +usable$/m);
+    expect(text.indexOf('local ')).toBeLessThan(text.indexOf('e2b '));
+    expect(text).toMatch(/^e2b +There is no key for E2B\.\n +Set E2B_API_KEY/m);
   });
 });

@@ -3,8 +3,8 @@ import { toSubletError } from '../../core/errors.ts';
 import { inOneLine } from '../../core/one-line.ts';
 import { defineCommand } from '../command.ts';
 import { type Installation, openInstallation } from '../../open.ts';
+import { type Colours, createColours } from '../render/colours.ts';
 import { toJsonLines } from '../render/json-lines.ts';
-import { printTable } from '../render/print-table.ts';
 
 export const command = defineCommand({
   summary: 'list the providers and what they can do',
@@ -18,24 +18,7 @@ export const command = defineCommand({
     const installation = openInstallation({ env });
     const rows = await Promise.all(installation.providerIds.map((id) => describe(installation, id)));
     if (options.json) await terminal.write('stdout', toJsonLines(rows));
-    else {
-      await printTable(
-        rows,
-        [
-          { title: 'PROVIDER', value: (row) => row.id },
-          {
-            title: 'HERE',
-            value: (row) => (row.usable ? 'usable' : (row.reason ?? 'not usable')),
-            colour: (row) => (row.usable ? 'good' : 'warn'),
-            shrinks: true,
-          },
-          { title: 'ENABLE WITH', value: (row) => (row.usable ? '' : (row.fix ?? '')), shrinks: true },
-          { title: 'SUMMARY', value: (row) => row.summary, shrinks: true },
-          { title: 'CAN', value: (row) => row.capabilities.join(' '), shrinks: true },
-        ],
-        terminal,
-      );
-    }
+    else await terminal.write('stdout', render(rows, createColours(terminal.colours('stdout'))));
     return 0;
   },
 });
@@ -67,4 +50,18 @@ async function look(installation: Installation, id: string): Promise<Pick<Row, '
     const { message, hint } = toSubletError(cause, 'PROVIDER_UNUSABLE');
     return { usable: false, reason: inOneLine(message), fix: hint };
   }
+}
+
+/** What is usable first. A line of its own for each thing that is said: some are long. */
+function render(rows: readonly Row[], colours: Colours): string {
+  const width = Math.max(...rows.map(({ id }) => id.length)) + 2;
+  const blocks = rows
+    .toSorted((a, b) => Number(b.usable) - Number(a.usable))
+    .map((row) => {
+      const verdict = row.usable ? colours('good', 'usable') : colours('warn', row.reason ?? 'not usable');
+      const rest = [row.fix, row.summary, colours('dim', `can: ${row.capabilities.join(' ')}`)];
+      const lines = [verdict, ...rest.filter((line) => line !== undefined)];
+      return `${colours('bold', row.id)}${' '.repeat(width - row.id.length)}${lines.join(`\n${' '.repeat(width)}`)}\n`;
+    });
+  return blocks.join('');
 }

@@ -5,7 +5,7 @@ import { CAPABILITIES, OPTIONS } from './e2b-config.ts';
 export const provider: ProviderModule = defineProvider({
   id: 'e2b',
   title: 'E2B',
-  summary: 'micro-VMs of E2B, or of any server that speaks its protocol',
+  summary: 'Micro-VMs of E2B, or of any server that speaks its protocol.',
   capabilities: CAPABILITIES,
   options: OPTIONS,
   async probe(context) {

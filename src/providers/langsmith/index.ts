@@ -5,7 +5,7 @@ import { CAPABILITIES, OPTIONS } from './langsmith-config.ts';
 export const provider: ProviderModule = defineProvider({
   id: 'langsmith',
   title: 'LangSmith',
-  summary: 'MicroVMs of LangSmith, from a snapshot.',
+  summary: 'Micro-VMs of LangSmith, from a snapshot.',
   capabilities: CAPABILITIES,
   options: OPTIONS,
   async probe(context) {

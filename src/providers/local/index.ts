@@ -7,7 +7,7 @@ export { LocalProvider };
 export const provider: ProviderModule = defineProvider({
   id: 'local',
   title: 'Local',
-  summary: 'this machine itself, without any isolation; only when asked for by name',
+  summary: 'This machine itself, without any isolation; only when asked for by name.',
   capabilities: LOCAL_CAPABILITIES,
   options: {},
   probe: () => Promise.resolve(probeLocal(process.platform)),
