@@ -114,6 +114,7 @@ async function warm(
 
 /** Configuration and adapters without an engine: what `config`, `providers` and `doctor` need. */
 export interface Installation {
+  readonly env: Environment;
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
@@ -146,6 +147,7 @@ export function openInstallation(options: OpenOptions = {}): Installation {
     now: () => clock.now(),
   });
   const installation: Installation = {
+    env,
     config,
     clock,
     log,
@@ -259,13 +261,14 @@ export async function openProvider(installation: Installation, id: string, profi
 }
 
 async function providerContext(
-  { config, clock, log }: Installation,
+  { config, clock, log, env }: Installation,
   id: string,
   profile: string,
 ): Promise<ProviderContext> {
   const settings = await config.providerSettings(id, profile);
   const { options } = settings;
-  return { stateDir: config.home.providerStateDir(id), clock, log, options, secret: (name) => settings.secret(name) };
+  const stateDir = config.home.providerStateDir(id);
+  return { stateDir, clock, log, options, env, secret: (name) => settings.secret(name) };
 }
 
 // A failure is not remembered: what was missing may be there the next time.

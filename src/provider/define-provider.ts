@@ -10,6 +10,8 @@ export interface ProviderContext {
   readonly log: ProviderLog;
   /** The provider's part of the profile, e.g. `namespace: { … }`, validated by `parseOptions`. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** The variables that the engine goes by. Absent: the process's own. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Resolves a secret by variable name: profile, environment, then config.env. */
   secret(name: string): string | undefined;
 }

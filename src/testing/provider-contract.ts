@@ -1,5 +1,4 @@
 /** The provider contract as data: what every adapter must do, checked on a real one. Register each case with any test runner. */
-import { setMaxListeners } from 'node:events';
 import { randomUUID } from 'node:crypto';
 import type { Capability } from '../provider/capabilities.ts';
 import type { SandboxProvider, SandboxSpec } from '../provider/provider.ts';
@@ -49,8 +48,6 @@ export function missingCapabilities(
 /** Runs one case and destroys every sandbox it asked for, whatever happened. */
 export async function runProviderCase(testCase: ProviderCase, subject: ProviderSubject): Promise<void> {
   const { provider, signal } = subject;
-  // Cases ask for many things at once, and all of them follow this one.
-  setMaxListeners(0, signal);
   const names = new Set<string>();
   const others: SandboxProvider[] = [];
   const spec = (overrides: Partial<SandboxSpec> = {}): SandboxSpec => {
@@ -73,9 +70,7 @@ export async function runProviderCase(testCase: ProviderCase, subject: ProviderS
     await testCase.run(context);
   } finally {
     // Not the case's signal: clean-up happens also when the case ran out of time.
-    const cleanUp = AbortSignal.timeout(60_000);
-    setMaxListeners(0, cleanUp);
-    await Promise.all([...names].map((name) => provider.destroy({ name }, cleanUp)));
+    await Promise.all([...names].map((name) => provider.destroy({ name }, AbortSignal.timeout(60_000))));
     await Promise.all(others.map((other) => other.close()));
   }
 }

@@ -8,6 +8,7 @@ import type { SandboxSpec } from '../../provider/provider.ts';
 import { containerBody, imageOf } from './container-body.ts';
 import { isRoot, userIds } from './container-user.ts';
 import type { DockerApi } from './docker-api.ts';
+import { configDirOf, surroundingsOf } from './engine-candidates.ts';
 import type { DockerConfig } from './docker-config.ts';
 import { foreignNameError, isConflict, isGone, statusOf } from './docker-errors.ts';
 import type { ContainerBody, ContainerDetails } from './docker-types.ts';
@@ -38,13 +39,15 @@ export class ContainerMaker {
   readonly #config: DockerConfig;
   readonly #clock: Clock;
   readonly #log: ProviderLog;
+  readonly #configDir: string;
   readonly #imageUsers = new Map<string, string>();
 
-  constructor(api: DockerApi, config: DockerConfig, { clock, log }: Pick<ProviderContext, 'clock' | 'log'>) {
+  constructor(api: DockerApi, config: DockerConfig, context: Pick<ProviderContext, 'clock' | 'log' | 'env'>) {
     this.#api = api;
     this.#config = config;
-    this.#clock = clock;
-    this.#log = log;
+    this.#clock = context.clock;
+    this.#log = context.log;
+    this.#configDir = configDirOf(surroundingsOf(context));
   }
 
   /** undefined when one of that name is there already. */
@@ -144,7 +147,7 @@ export class ContainerMaker {
   }
 
   async #pull(image: string, spec: Pick<SandboxSpec, 'onProgress'>, signal: AbortSignal): Promise<void> {
-    await pullImage(this.#api, image, spec.onProgress ?? (() => undefined), signal);
+    await pullImage(this.#api, image, this.#configDir, spec.onProgress ?? (() => undefined), signal);
   }
 
   async #create(

@@ -1,8 +1,10 @@
 /** Where an engine may be, in the order in which users expect it to be looked for. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
+import type { ProviderContext } from '../../provider/define-provider.ts';
 import { type EngineEndpoint, parseEndpoint, type TlsFiles } from './engine-endpoint.ts';
 
 export interface EngineCandidate {
@@ -16,18 +18,28 @@ export interface Surroundings {
   readonly home: string;
 }
 
+export function surroundingsOf({ env = process.env }: { readonly env?: ProviderContext['env'] }): Surroundings {
+  return { env, home: env['HOME'] ?? homedir() };
+}
+
+/** Where the docker program keeps its settings. */
+export function configDirOf({ env, home }: Surroundings): string {
+  return env['DOCKER_CONFIG'] ?? join(home, '.docker');
+}
+
 /** One when somebody has named it: a profile, DOCKER_HOST, the Docker context. Else the usual sockets. */
 export async function engineCandidates(
   host: string | undefined,
-  { env, home }: Surroundings,
+  surroundings: Surroundings,
 ): Promise<readonly EngineCandidate[]> {
+  const { env, home } = surroundings;
   if (host !== undefined && host !== '')
     return [{ source: 'the profile', endpoint: parseEndpoint(host, envTls(env, home)) }];
   const fromEnv = env['DOCKER_HOST'];
   if (fromEnv !== undefined && fromEnv !== '') {
     return [{ source: 'DOCKER_HOST', endpoint: parseEndpoint(fromEnv, envTls(env, home)) }];
   }
-  const configDir = env['DOCKER_CONFIG'] ?? join(home, '.docker');
+  const configDir = configDirOf(surroundings);
   const context = env['DOCKER_CONTEXT'] ?? (await currentContext(configDir));
   if (context !== undefined && context !== '' && context !== 'default')
     return [await contextCandidate(configDir, context)];

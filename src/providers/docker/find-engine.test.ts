@@ -15,6 +15,7 @@ import { agreedVersion, EngineClient } from './engine-client.ts';
 import { engineCandidates } from './engine-candidates.ts';
 import { describeEndpoint, parseEndpoint } from './engine-endpoint.ts';
 import { findEngine } from './find-engine.ts';
+import { open } from '../../open.ts';
 
 const hasOrdinaryUser = await requirement('user');
 let home = '';
@@ -165,4 +166,16 @@ describe('an address', () => {
   it.each(['ssh://user@host', 'docker', 'unix://', 'fd://'])('%s is refused', (address) => {
     expect(() => parseEndpoint(address)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }) as Error);
   });
+});
+
+it('is the one of the variables that Sublet is opened with, not of the process', async () => {
+  const env = { DOCKER_HOST: `unix://${home}/its-own.sock` };
+  const sublet = await open({ home: join(home, 'sublet'), env, store: 'memory', handleSignals: false });
+  try {
+    await expect(sublet.run('true', { sandbox: 'docker' })).rejects.toMatchObject({
+      message: expect.stringContaining(`DOCKER_HOST, ${env.DOCKER_HOST}`) as string,
+    });
+  } finally {
+    await sublet.close();
+  }
 });

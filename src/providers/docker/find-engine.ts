@@ -1,8 +1,7 @@
 /** Connects to the first engine that answers, or says what was tried and how each of it failed. */
-import { homedir } from 'node:os';
 import type { Clock } from '../../core/clock.ts';
 import { SubletError, toSubletError } from '../../core/errors.ts';
-import { type EngineCandidate, engineCandidates, type Surroundings } from './engine-candidates.ts';
+import { type EngineCandidate, engineCandidates, type Surroundings, surroundingsOf } from './engine-candidates.ts';
 import { EngineClient } from './engine-client.ts';
 import { describeEndpoint } from './engine-endpoint.ts';
 
@@ -12,7 +11,7 @@ const PATIENCE_MS = 5_000;
 export async function findEngine(
   host: string | undefined,
   clock: Clock,
-  surroundings: Surroundings = { env: process.env, home: homedir() },
+  surroundings: Surroundings = surroundingsOf({}),
 ): Promise<EngineClient> {
   const failures: { readonly candidate: EngineCandidate; readonly error: SubletError }[] = [];
   for (const candidate of await engineCandidates(host, surroundings)) {

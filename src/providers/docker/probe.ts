@@ -5,12 +5,13 @@ import type { Finding, Probe } from '../../provider/provider.ts';
 import { DockerApi } from './docker-api.ts';
 import { parseDockerConfig } from './docker-config.ts';
 import type { EngineInfo } from './docker-types.ts';
+import { surroundingsOf } from './engine-candidates.ts';
 import { findEngine } from './find-engine.ts';
 
 export async function probeDocker(context: ProviderContext): Promise<Probe> {
   try {
     const config = parseDockerConfig(context.options);
-    const client = await findEngine(config.host, context.clock);
+    const client = await findEngine(config.host, context.clock, surroundingsOf(context));
     try {
       const info = await new DockerApi(client).info();
       return { usable: true, findings: [engineFinding(client.address, info), ...findingsOf(info, config.runtime)] };

@@ -1,6 +1,5 @@
 /** Fetches an image that the engine does not have, and tells how far it is. */
 import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { SubletError, toSubletError } from '../../core/errors.ts';
@@ -13,17 +12,18 @@ interface Progress {
   readonly progressDetail?: { readonly current?: number; readonly total?: number };
 }
 
-/** CREATE_FAILED with the image's name when it cannot be had. */
+/** `configDir` has the logins. CREATE_FAILED with the image's name when it cannot be had. */
 export async function pullImage(
   api: DockerApi,
   image: string,
+  configDir: string,
   onProgress: (message: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const reference = withTag(image);
   onProgress(`Pulling the image ${image}.`);
   try {
-    const answer = await api.pull(reference, await registryAuth(reference), signal);
+    const answer = await api.pull(reference, await registryAuth(reference, configDir), signal);
     const abort = (): void => void answer.destroy();
     signal.addEventListener('abort', abort, { once: true });
     const layers = new Layers(image, onProgress);
@@ -74,8 +74,7 @@ export function withTag(image: string): string {
 }
 
 /** What docker login has stored as text. Logins kept by a credential program are for the docker program to use. */
-async function registryAuth(reference: string): Promise<string | undefined> {
-  const configDir = process.env['DOCKER_CONFIG'] ?? join(homedir(), '.docker');
+async function registryAuth(reference: string, configDir: string): Promise<string | undefined> {
   const text = await readFile(join(configDir, 'config.json'), 'utf8').catch(() => '{}');
   const registry = registryOf(reference);
   try {
