@@ -88,7 +88,7 @@ true >${token}.a && taken=o
 true >${token}.b && taken=\${taken}e
 printf '%s ' "$taken"
 case $taken in
-oe) { ${take(3)}; ${take(4)}; } | base64 ;;
+oe) { ${take(3)}; exec ${take(4)}; } | base64 ;;
 o) ${take(3)} | base64 ;;
 e) ${take(4)} | base64 ;;
 esac
