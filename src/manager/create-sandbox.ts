@@ -174,9 +174,11 @@ async function giveUp(engine: Engine, intent: SandboxRecord, error: SubletError)
 }
 
 /** Somebody has picked it up, or put it to rest for its session. What was made for one purpose goes when that has failed. */
-function isInUse(engine: Engine, { state, ownerId, ephemeral }: SandboxRecord): boolean {
+function isInUse(engine: Engine, { state, ownerId, ephemeral, pool, lease }: SandboxRecord): boolean {
   // What is taken for lost may be there all the same, and nobody uses it again.
   if (state === 'creating' || state === 'lost') return false;
+  // Whoever leases it by its id owns it only a moment later.
+  if (pool !== undefined && lease !== undefined && lease.ownerId !== engine.ownerId) return true;
   return ownerId !== engine.ownerId || (!ephemeral && AT_REST.includes(state));
 }
 

@@ -32,6 +32,8 @@ export class Truth implements Law {
   readonly #madeAt = new Map<SandboxId, number>();
   readonly #holders = new Map<SandboxId, Set<SimulatedProcess>>();
   readonly #makers = new Map<SandboxId, SimulatedProcess>();
+  /** When the term of its lease is over, counted from when that was asked for. */
+  readonly #leasedUntil = new Map<SandboxId, number>();
   readonly #licensed = new Set<SandboxId>();
   readonly #toldGone = new Set<string>();
   readonly #commands = new Map<string, Set<InnerCommand>>();
@@ -47,6 +49,8 @@ export class Truth implements Law {
 
   rowChanged({ before, after, by }: RowChange): void {
     if (after !== undefined && after.ownerId !== before?.ownerId) this.#noteHolder(after, before, by);
+    if (after?.lease !== undefined && after.lease.expiresAt !== before?.lease?.expiresAt)
+      this.#leasedUntil.set(after.id, this.#simulation.askedAt + after.lease.ttlMs);
     if (before !== undefined || after === undefined) return;
     this.#madeAt.set(after.id, this.#simulation.timeline.now);
     if (by !== undefined) this.#makers.set(after.id, by);
@@ -67,7 +71,10 @@ export class Truth implements Law {
 
   /** Whose it is: its maker's for as long as that lives if it was made for one purpose, of a pool whoever leases it, else who had it last. */
   holderOf({ id, ephemeral, ownerId, pool, lease }: SandboxRecord): SimulatedProcess | undefined {
-    if (pool !== undefined && lease !== undefined) return this.processOf(lease.ownerId);
+    if (pool !== undefined && lease !== undefined)
+      return this.#simulation.timeline.now < (this.#leasedUntil.get(id) ?? 0)
+        ? this.processOf(lease.ownerId)
+        : undefined;
     const maker = this.#makers.get(id);
     return ephemeral && maker?.isRunning === true ? maker : this.processOf(ownerId);
   }

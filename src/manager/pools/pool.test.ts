@@ -1,5 +1,7 @@
 /** Pools: a clean sandbox for everybody who asks, in the order of coming, and nobody sees what another left. */
 import { describe, expect, it } from 'vitest';
+import type { Lease } from '../../core/api.ts';
+import { SubletError } from '../../core/errors.ts';
 import type { PoolDefinition, PoolInfo } from '../../core/pools.ts';
 import { settle } from '../../testing/index.ts';
 import { SECOND, Stage } from '../../../test/setup/stage.ts';
@@ -62,6 +64,37 @@ describe('a lease from a pool', () => {
     expect(await running).toMatchObject({ code: 'LEASE_LOST' });
     expect(await stage.row(lease.sandboxId)).toMatchObject({ state: 'destroyed', cause: 'lease lost (pool python)' });
     expect((await manager.pools.stats(POOL)).discards).toEqual({ 'lease lost': 1 });
+  });
+
+  it('comes in time or not at all, also when what was to be woken does not answer', async () => {
+    const { stage, manager } = await pool({ minPaused: 2, maxTotal: 2, waitTimeoutSeconds: 5 });
+    stage.world.plan('resume', { type: 'stuck' });
+    stage.world.plan('resume', { type: 'stuck' });
+    const refused = manager.lease(POOL).catch((error: unknown) => error);
+    await stage.clock.advance(40 * SECOND);
+    expect(await Promise.race([refused, settle().then(() => 'still waiting')])).toMatchObject({
+      code: 'POOL_EXHAUSTED',
+    });
+  });
+
+  it('by its id keeps the sandbox from a maker who did not hear that it runs', async () => {
+    const stage = new Stage();
+    const [maker, taker] = [await stage.process(), await stage.process()];
+    const move = stage.store.moveSandbox.bind(stage.store);
+    let lease: Promise<Lease> | undefined;
+    stage.store.moveSandbox = async (id, to) => {
+      const moved = await move(id, to);
+      if (to.to !== 'running' || lease !== undefined) return moved;
+      stage.world.plan('attach', { type: 'slow', ms: 3 * SECOND });
+      lease = taker.manager.lease({ sandboxId: id });
+      await settle();
+      throw new SubletError('STORE_BUSY', 'The answer was lost.');
+    };
+    maker.manager.pools.define(POOL, { minIdle: 1, maxTotal: 1 });
+    await stage.passing(maker.manager.pools.warm(POOL), 5 * SECOND).catch(() => undefined);
+    const held = await stage.passing(lease ?? Promise.reject(new Error('nobody made it')), 5 * SECOND);
+    expect((await held.commands.run('echo mine')).stdout).toBe('mine\n');
+    expect((await stage.row(held.sandboxId)).state).toBe('running');
   });
 
   it('can be had by the sandbox’s id too, and then nobody else gets it, nor what it left', async () => {

@@ -73,6 +73,7 @@ export class Pool {
     let isMiss = false;
     for (let duds = 0; duds < MOST_DUDS; duds++) {
       const leftMs = Math.max(0, timeoutMs - (engine.ports.clock.elapsed() - startedAt));
+      if (duds > 0 && leftMs === 0) throw await this.#exhausted(plan, timeoutMs);
       let taken = this.#queue.size === 0 ? await this.#take(plan, options) : undefined;
       if (taken === undefined) {
         if (!isMiss) engine.tallies.count(this.name, 'misses');
@@ -82,7 +83,7 @@ export class Pool {
         taken = await this.#wait(plan, options, leftMs);
       }
       this.keeper.wake();
-      const lease = await handOver(engine, taken, env, signal);
+      const lease = await handOver(engine, taken, { env, signal, leftMs });
       if (lease === undefined) continue;
       engine.tallies.count(this.name, isMiss ? 'waits' : 'hits');
       const waitedMs = engine.ports.clock.elapsed() - startedAt;
@@ -164,22 +165,24 @@ export class Pool {
         else this.#queue.add(waiter);
       });
     } catch (cause) {
-      const counts = await store.pools.counts(plan.scope, engine.now()).catch(() => undefined);
+      const error = cause instanceof TimedOut ? await this.#exhausted(plan, timeoutMs) : cause;
       engine.inBackground('place in the queue not given up', store.pools.unqueue(ticket));
-      if (!(cause instanceof TimedOut)) throw cause;
-      engine.tallies.count(this.name, 'timeouts');
-      const error = exhaustedError(plan, counts, this.keeper, `none came free within ${timeoutMs / 1000} s`);
-      await this.#tellExhausted(error).catch(() => {});
       throw error;
     } finally {
       cleanUp();
     }
   }
 
-  async #tellExhausted(error: SubletError): Promise<void> {
-    const { ownerId, ports } = this.#engine;
-    const event = { at: this.#engine.now(), type: 'pool.exhausted', ownerId, cause: error.message } as const;
-    await ports.store.appendEvents([{ ...event, details: error.details }]);
+  /** Whoever is told so has waited in vain: counted, and an event. */
+  async #exhausted(plan: PoolPlan, timeoutMs: number): Promise<SubletError> {
+    const { ports, ownerId, tallies } = this.#engine;
+    const at = this.#engine.now();
+    const counts = await ports.store.pools.counts(plan.scope, at).catch(() => undefined);
+    tallies.count(this.name, 'timeouts');
+    const error = exhaustedError(plan, counts, this.keeper, `none came free within ${timeoutMs / 1000} s`);
+    const event = { at, type: 'pool.exhausted', ownerId, cause: error.message, details: error.details } as const;
+    await ports.store.appendEvents([event]).catch(() => {});
+    return error;
   }
 
   /** It came too late for whoever wanted it; nobody has used it. */
