@@ -8,7 +8,7 @@ import { requirement } from '../setup/requirements.ts';
 import type { CrashReport } from './crash.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'run.ts');
-const TIMEOUT_MS = 5 * 60_000;
+const TIMEOUT_MS = 8 * 60_000;
 const isRoot = process.getuid?.() === 0;
 
 describe.runIf(await requirement('namespace'))('forty processes that are killed', () => {

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { open } from 'sublet';
 import { compileFixtures, type Fixtures } from './compile-fixtures.ts';
-import { processesOf, watchdogsOf } from './home-processes.ts';
+import { type HomeProcess, processesOf, watchdogsOf } from './home-processes.ts';
 import { shiftingClock } from './shifting-clock.ts';
 import { findLeftovers, findUnrecovered, thawAll } from './leftovers.ts';
 import type { NeighbourReport } from './neighbour.fixture.ts';
@@ -46,6 +46,8 @@ const FIRST_STEPS = 500;
 /** Who has not come to its step by then is killed all the same. */
 const LONGEST_PATIENCE_MS = 8_000;
 const GRACE_MS = 3 * 60_000;
+/** A watchdog tries for three minutes. */
+const WATCHDOGS_WITHIN_MS = 4 * 60_000;
 const LIBRARY = pathToFileURL(path.resolve(import.meta.dirname, '../../dist/index.js')).href;
 
 export async function crash(options: CrashOptions): Promise<CrashReport> {
@@ -145,10 +147,12 @@ async function lookAfterwards(scene: Scene, neighbours: readonly ChildProcess[])
   const { home, provider, faults, kills, ways, service } = scene;
   const living = neighbours.map(({ pid }) => pid);
   const startedAt = performance.now();
-  await until(async () => {
-    const others = (await processesOf(home)).filter(({ pid }) => !living.includes(pid) && pid !== process.pid);
-    return others.every(({ parentPid }) => living.includes(parentPid));
-  });
+  const others = async (): Promise<readonly HomeProcess[]> =>
+    (await processesOf(home)).filter(
+      ({ pid, parentPid }) => !living.includes(pid) && !living.includes(parentPid) && pid !== process.pid,
+    );
+  await until(async () => (await others()).length === 0, WATCHDOGS_WITHIN_MS);
+  for (const { pid, args } of await others()) faults.push(`process ${pid} does not end: ${args.join(' ')}`);
   const watchdogsMs = performance.now() - startedAt;
   const clock = shiftingClock();
   const env = { ...environment(scene), SUBLET_SANDBOX: provider };
@@ -197,6 +201,7 @@ function environment({ home, store, service }: Scene): Record<string, string> {
   return store === undefined ? own : { ...own, SUBLET_STORE: store };
 }
 
-async function until(fact: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await fact())) await delay(10);
+async function until(fact: () => boolean | Promise<boolean>, limitMs = Infinity): Promise<void> {
+  const startedAt = performance.now();
+  while (!(await fact()) && performance.now() - startedAt < limitMs) await delay(10);
 }
