@@ -3,10 +3,14 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Sublet } from '../../src/core/api.ts';
+import { systemClock } from '../../src/core/system-clock.ts';
 import { open } from '../../src/open.ts';
+import { DockerApi } from '../../src/providers/docker/docker-api.ts';
+import { findEngine } from '../../src/providers/docker/find-engine.ts';
 import { type PrivateEngine, startPrivateEngine } from '../setup/private-engine.ts';
 import { requirement } from '../setup/requirements.ts';
 
@@ -58,6 +62,30 @@ describe.runIf(isThere)('an engine that fails', () => {
       expect((await again.commands.run('cat kept')).stdout).toBe('before');
     },
   );
+
+  it('is told to pause while commands are half-way in: each begins first, and the engine goes on', SLOW, async () => {
+    const { sandboxId: id, commands } = await sublet.session({ user: 'ann', task: 'half-way' });
+    const { name } = await sublet.sandboxes.get(id);
+    const api = new DockerApi(await findEngine(engine.host, systemClock));
+    const body = { Cmd: ['sleep', '5'], AttachStdin: false, AttachStdout: true, AttachStderr: true };
+    try {
+      for (let times = 0; times < 12; times++) {
+        const execs = await Promise.all([1, 2, 3].map(() => api.createExec(name, body)));
+        // Whoever asked for them is gone: nobody waits for their answers.
+        for (const exec of execs)
+          void api.startExec(exec).then(
+            (socket) => socket.destroy(),
+            () => undefined,
+          );
+        await delay(times * 4);
+        await sublet.sandboxes.pause(id);
+        await sublet.sandboxes.resume(id);
+      }
+      expect((await commands.run('echo awake')).stdout).toBe('awake\n');
+    } finally {
+      api.client.close();
+    }
+  });
 
   it(
     'is stopped in the middle of a command: the command says so, and the sandbox works when the engine is back',

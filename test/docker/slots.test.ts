@@ -12,8 +12,7 @@ describe.runIf(await requirement('docker'))('a waiting shell', () => {
     const api = new DockerApi(await findEngine(host, systemClock));
     const provider = await openProvider({ host });
     const { ref, commands } = await provider.create(specFor(dockerImage()), signal);
-    const execs = async (): Promise<number> =>
-      ((await api.inspect(ref.name)) as unknown as { ExecIDs: readonly string[] | null }).ExecIDs?.length ?? 0;
+    const execs = async (): Promise<number> => (await api.inspect(ref.name)).ExecIDs?.length ?? 0;
     try {
       await Promise.all([1, 2, 3].map(() => commands.run('sleep 0.1')));
       expect(await execs()).toBeGreaterThan(0);

@@ -52,6 +52,8 @@ export interface ContainerDetails {
   readonly Image: string;
   readonly Mounts?: readonly { readonly Type: string; readonly Name?: string; readonly Destination: string }[] | null;
   readonly State: { readonly Status: string; readonly Running: boolean; readonly Paused: boolean };
+  /** Of commands that have not ended. */
+  readonly ExecIDs?: readonly string[] | null;
   readonly Config: {
     readonly User: string;
     readonly WorkingDir: string;

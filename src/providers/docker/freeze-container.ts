@@ -6,6 +6,8 @@ import type { ContainerDetails } from './docker-types.ts';
 /** The news of a sleep is never later than this, even on a busy machine. */
 const NEWS_MS = 10_000;
 const LOOK_MS = 20;
+/** A command that has not begun after this long will not. */
+const BEGIN_MS = 5_000;
 /** The kernel gives up on a freeze when processes are born meanwhile. */
 const FREEZE_TRIES = 5;
 
@@ -55,6 +57,7 @@ export interface Sleeper {
 
 export async function freezeContainer({ api, clock, waking, look }: Sleeper, signal: AbortSignal): Promise<void> {
   const { Id, State } = await look();
+  if (!State.Paused) await commandsBegun({ api, clock, look }, signal);
   for (let tries = 1; !State.Paused || waking?.isRecent === true; tries++) {
     try {
       await api.pause(Id, signal);
@@ -67,6 +70,24 @@ export async function freezeContainer({ api, clock, waking, look }: Sleeper, sig
     }
   }
   waking?.forget();
+}
+
+/**
+ * Until no command is half-way into the container: the engine never answers again for one that is frozen with it, and a
+ * process may have been killed a moment after it asked for a command.
+ */
+async function commandsBegun({ api, clock, look }: Omit<Sleeper, 'waking'>, signal: AbortSignal): Promise<void> {
+  const until = clock.elapsed() + BEGIN_MS;
+  const isBeginning = async (id: string): Promise<boolean> => {
+    const { Running, Pid } = await api.inspectExec(id, signal);
+    return Running && Pid === 0;
+  };
+  while (clock.elapsed() < until) {
+    const ids = (await look()).ExecIDs ?? [];
+    const beginning = await Promise.all(ids.map((id) => isBeginning(id).catch(() => false)));
+    if (!beginning.includes(true)) return;
+    await sleep(clock, LOOK_MS, signal);
+  }
 }
 
 /** False when it neither sleeps nor runs. */
