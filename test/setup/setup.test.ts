@@ -15,11 +15,19 @@ describe('the summary', () => {
     { fixture: 'no-such', code: 1, line: '0 passed, 1 failed' },
     { fixture: 'skip', code: 0, line: '1 passed, 0 failed, 2 skipped' },
   ])('ends with the counts and exit status $code for $fixture', async ({ fixture, code, line }) => {
-    expect(await runFixture(fixture, '')).toEqual({ code, line });
+    expect(await runFixture(fixture, '')).toMatchObject({ code, line });
   });
 
   it('fails a full run for a skip, unless nothing is claimed', async () => {
-    expect(await runFixture('skip', 'namespace')).toEqual({ code: 1, line: '1 passed, 1 failed, 1 skipped' });
+    expect(await runFixture('skip', 'namespace')).toMatchObject({ code: 1, line: '1 passed, 1 failed, 1 skipped' });
+  });
+
+  it('names what passed only at its second try, and why', async () => {
+    const { code, output } = await runFixture('second-try', '');
+    expect(code).toBe(0);
+    expect(output).toMatch(
+      /^passed at the second try: .*second-try\.fixture\.ts > passes at its second try: expected 1/m,
+    );
   });
 });
 
@@ -43,7 +51,14 @@ describe('a requirement', () => {
   });
 });
 
-async function runFixture(name: string, require: string): Promise<{ code: number | null; line: string | undefined }> {
+interface Run {
+  readonly code: number | null;
+  readonly output: string;
+  /** The last. */
+  readonly line: string | undefined;
+}
+
+async function runFixture(name: string, require: string): Promise<Run> {
   const child = spawn(process.execPath, [VITEST, 'run', `${name}.fixture.ts`], {
     cwd: path.join(import.meta.dirname, 'fixtures'),
     env: { ...process.env, SUBLET_TEST_REQUIRE: require },
@@ -51,5 +66,5 @@ async function runFixture(name: string, require: string): Promise<{ code: number
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const output = await text(child.stdout);
-  return { code: await exited, line: output.trimEnd().split('\n').at(-1) };
+  return { code: await exited, output, line: output.trimEnd().split('\n').at(-1) };
 }

@@ -1,4 +1,4 @@
-/** Ends the output with `N passed, N failed`, and fails a full run that skipped. */
+/** Ends the output with `N passed, N failed`, names what passed only at its second try, and fails a full run that skipped. */
 import { writeSync } from 'node:fs';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
@@ -26,6 +26,8 @@ export class SummaryReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    for (const test of tests.filter((each) => each.diagnostic()?.flaky === true))
+      writeSync(STDOUT, `passed at the second try: ${test.module.moduleId} > ${test.fullName}: ${firstError(test)}\n`);
     const gaps = isFullRun() ? tests.filter((test) => isGap(test)) : [];
     for (const test of gaps) writeSync(STDOUT, `skipped in a full run: ${test.module.moduleId} > ${test.fullName}\n`);
     if (gaps.length > 0) process.exitCode = 1;
@@ -49,6 +51,10 @@ function isFullRun(): boolean {
 function isGap(test: TestCase): boolean {
   const result = test.result();
   return result.state === 'skipped' && result.note?.startsWith(NOT_CLAIMED) !== true;
+}
+
+function firstError(test: TestCase): string {
+  return test.result().errors?.[0]?.message.split('\n')[0] ?? 'no error';
 }
 
 function count(tests: readonly TestCase[], state: string): number {
