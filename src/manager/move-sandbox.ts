@@ -128,7 +128,8 @@ async function rest(
     // Only the answer may have failed: whoever uses it next looks first.
     if (live !== undefined) live.isDoubted = true;
     const cause = `${to === 'paused' ? 'pause' : 'stop'} failed`;
-    await move(engine, resting, { to: 'running', cause, from: [to] });
+    // What slept before rests either way, and nobody has woken it.
+    if (record.state === 'running') await move(engine, resting, { to: 'running', cause, from: [to] });
     throw error;
   }
   if (live !== undefined) live.isResting = true;
