@@ -22,6 +22,10 @@ describe('the summary', () => {
     expect(await runFixture('skip', 'namespace')).toMatchObject({ code: 1, line: '1 passed, 1 failed, 1 skipped' });
   });
 
+  it('fails a property that had a counterexample, whatever its second try drew', async () => {
+    expect(await runFixture('counterexample', '')).toMatchObject({ code: 1, line: '0 passed, 1 failed' });
+  });
+
   it('names what passed only at its second try, and why', async () => {
     const { code, output } = await runFixture('second-try', '');
     expect(code).toBe(0);
