@@ -16,6 +16,8 @@ const HOOKS = `export async function resolve(name, context, next) {
   return next(name, context);
 }`;
 const PRELOAD = `import { register } from 'node:module'; register(${JSON.stringify(dataUrl(HOOKS))});`;
+/** As if what was installed were for another kind of processor. */
+const WITHOUT_NATIVE = "Object.defineProperty(process, 'arch', { value: 'mips' });";
 
 let home = '';
 beforeAll(async () => (home = await mkdtemp(path.join(tmpdir(), 'sublet-missing-'))));
@@ -47,9 +49,21 @@ describe('a provider whose package is missing', () => {
   });
 });
 
-async function sublet(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+describe('SQLite that was not installed, or for another machine', () => {
+  it('is said in words, with the line that installs it, and nothing is blamed on the disk', async () => {
+    const { code, stderr } = await sublet(['ls'], WITHOUT_NATIVE);
+    expect(code).toBe(74);
+    expect(stderr).toMatch(/^sublet: STORE_FAILED: SQLite did not load: .+\n {2}Install the packages again.*npm ci/);
+    expect(stderr).not.toMatch(/\n\s+at |disk/);
+  });
+});
+
+async function sublet(
+  args: readonly string[],
+  preload = PRELOAD,
+): Promise<{ code: number; stdout: string; stderr: string }> {
   const env = { PATH: process.env['PATH'], SUBLET_HOME: home, E2B_API_KEY: 'e2b_00' };
-  const words = ['--import', dataUrl(PRELOAD), PROGRAM, ...args];
+  const words = ['--import', dataUrl(preload), PROGRAM, ...args];
   return run(process.execPath, words, { env }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     (error: { code: number; stdout: string; stderr: string }) => error,

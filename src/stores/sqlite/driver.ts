@@ -1,4 +1,6 @@
 /** The part of the `node:sqlite` interface that the store uses, and its late loading. */
+import { SubletError } from '../../core/errors.ts';
+
 export type SqlValue = string | number | null;
 export type Row = readonly SqlValue[];
 
@@ -18,7 +20,9 @@ export interface Database {
 
 /** Opens a file that exists. `busyTimeoutMs` blocks the thread, so it is short. */
 export async function openDatabase(url: string, busyTimeoutMs: number): Promise<Database> {
-  const { DatabaseSync } = await import('@photostructure/sqlite');
+  const { DatabaseSync } = await import('@photostructure/sqlite').catch((cause: unknown) => {
+    throw notInstalledError(cause);
+  });
   const database = new DatabaseSync(url, { timeout: busyTimeoutMs });
   return {
     get isTransaction() {
@@ -32,4 +36,13 @@ export async function openDatabase(url: string, busyTimeoutMs: number): Promise<
     },
     close: () => database.close(),
   };
+}
+
+/** Nothing is wrong with the file: what reads it is missing, or made for another machine. */
+function notInstalledError(cause: unknown): SubletError {
+  const [why] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
+  return new SubletError('STORE_FAILED', `SQLite did not load: ${why}.`, {
+    cause,
+    hint: 'Install the packages again, on the machine that runs them: npm ci in a clone, npm install sublet elsewhere.',
+  });
 }
