@@ -27,8 +27,9 @@ export interface TaggedQuery {
 
 const COMMAND_BITS = 31n;
 const SCAN_CONCURRENCY = 32;
-/** A tree that is still there after this many rounds, a few seconds, is in the kernel's hands or another user's. */
+/** So often in a row nothing of a tree is found before it counts as ended. */
 const EMPTY_LOOKS = 4;
+/** A tree that is still there after this many rounds, a few seconds, is in the kernel's hands or another user's. */
 const MAX_KILL_ROUNDS = 200;
 
 export function newTagGroup(random: RandomBytes = kernelRandom): TagGroup {
