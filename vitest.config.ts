@@ -13,6 +13,6 @@ export default defineConfig({
     // Real processes on a busy machine: a second try tells a race in a test from a fault. Who needs one is named at
     // the end. What is random by design says `retry: 0`, and a property fails with its first counterexample.
     retry: 1,
-    reporters: ['default', './test/setup/summary-reporter.ts'],
+    reporters: ['default', './test/setup/standstill-reporter.ts', './test/setup/summary-reporter.ts'],
   },
 });
