@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
 import type { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
-import type { Setup } from './blank.ts';
+import type { Setup } from './setup.ts';
 import type { SlotPipes } from './channel.ts';
 import { armedScript } from '../../provider/posix/command-script.ts';
 

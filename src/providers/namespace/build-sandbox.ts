@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { chmod, chown, mkdir, stat, writeFile } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
-import type { Life } from './blank.ts';
 import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, OVER_ROOT, type SandboxPaths } from './layout.ts';
@@ -14,6 +13,7 @@ import { writeResolvConf } from './resolv-conf.ts';
 import type { RootCache } from './root-cache.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { FIRST_RESIDENT } from './scripts.ts';
+import type { Life } from './setup.ts';
 import type { Prepared } from './start-sandbox.ts';
 import { openVolume } from './volumes.ts';
 

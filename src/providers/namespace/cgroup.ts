@@ -48,7 +48,18 @@ export async function makeCgroups(host: CgroupHost, name: string): Promise<reado
   return made.filter((dir): dir is string => dir !== undefined);
 }
 
-export async function joinCgroups(dirs: readonly string[], pid: number): Promise<void> {
+/**
+ * The files by which the first process puts itself into its groups. Version 2 has none: a process is moved there as a whole,
+ * and for that the kernel waits 15 to 30 ms until every processor has passed a quiet point. A thread that moves
+ * itself in version 1 waits for nobody.
+ */
+export function doorsOf(host: CgroupHost | undefined, dirs: readonly string[]): readonly string[] {
+  return host?.version === 1 ? dirs.map((dir) => join(dir, 'tasks')) : [];
+}
+
+/** Moves it from outside, where there are no doors. */
+export async function joinCgroups(host: CgroupHost | undefined, dirs: readonly string[], pid: number): Promise<void> {
+  if (host?.version === 1) return;
   await Promise.all(dirs.map((dir) => writeFile(join(dir, 'cgroup.procs'), String(pid))));
 }
 

@@ -1,6 +1,6 @@
 /** Ends a sandbox's processes and what the kernel holds for them. Its directory is left to the caller. */
 import { SubletError } from '../../core/errors.ts';
-import type { Setup } from './blank.ts';
+import type { Setup } from './setup.ts';
 import { type CgroupHost, removeCgroups } from './cgroup.ts';
 import { isFrozen, removeFreezer, thaw, wakeEntrants } from './freezer.ts';
 import { isSameProcess } from './process-identity.ts';

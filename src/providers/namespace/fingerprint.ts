@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { DISK_DIRS } from './layout.ts';
-import { SETUP } from './scripts.ts';
+import { SETUP } from './setup-script.ts';
 
 /** Each part as a set of facts in words. */
 export interface Fingerprint {

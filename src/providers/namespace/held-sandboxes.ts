@@ -1,6 +1,6 @@
 /** What this process holds of sandboxes: shells that wait inside, and the ends of pipes. */
 import type { Clock } from '../../core/clock.ts';
-import type { Setup } from './blank.ts';
+import type { Setup } from './setup.ts';
 import { sandboxPaths } from './layout.ts';
 import { NamespaceCommands } from './namespace-commands.ts';
 import type { PipeStock } from './pipe-stock.ts';

@@ -1,8 +1,5 @@
 /** The two ways to make a sandbox: by root, which maps its own id and an unprivileged one, and by an ordinary user. */
 import { HOME, HOST_UID, INNER_UID, OVER_ROOT, WORKDIR } from './layout.ts';
-import { limitScript } from './limits.ts';
-import type { SandboxRecord } from './sandbox-record.ts';
-import { JOIN } from './scripts.ts';
 
 const NAMESPACES = ['--mount', '--propagation', 'slave', '--pid', '--fork', '--net', '--ipc', '--uts', '--cgroup'];
 
@@ -54,6 +51,9 @@ export function currentPrivileges(): Privileges {
   return process.getuid?.() === 0 ? ROOT : USER;
 }
 
+/** Of everything inside; the first process there says so to all that it starts. */
+export const LANG = 'C.UTF-8';
+
 /**
  * The environment of everything inside before a command adds its own, and of the host's tools on the way there:
  * never the caller's, and never the agent's, whose LD_PRELOAD would run outside.
@@ -64,38 +64,10 @@ export const BASE_ENV: Readonly<Record<string, string>> = {
   USER: 'sandbox',
   LOGNAME: 'sandbox',
   SHELL: '/bin/sh',
-  LANG: 'C.UTF-8',
+  LANG,
 };
 
-/** The line that runs a program of the image inside a running sandbox, under its limits and without privileges. `before` is run by the host's sh on the way. */
-export function enterLine(privileges: Privileges, record: SandboxRecord, before = ':'): readonly string[] {
-  const { init, holder } = record;
-  if (init === undefined || holder === undefined) throw new Error('A sandbox that is not running cannot be entered.');
-  const join = [
-    'sh',
-    '-c',
-    JOIN,
-    'sh',
-    record.cgroups.map((dir) => `${dir}/cgroup.procs`).join(' '),
-    `${limitScript(record.limits, record.cgroups.length > 0)}; ${before}`,
-    'setpriv',
-    '--no-new-privs',
-  ];
-  const all = ['--target', String(init.pid), '--user', '--mount', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
-  if (privileges.isRoot)
-    return [...join, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
-  // First into the outer user namespace, whose root may join the others; then all at once, the inner one last.
-  return [
-    ...join,
-    'nsenter',
-    '--target',
-    String(holder.pid),
-    '--user',
-    '--preserve-credentials',
-    '--',
-    'nsenter',
-    ...all,
-    '--preserve-credentials',
-    '--',
-  ];
-}
+/** The same for the tools that set a sandbox up: each would read a dozen files of the language, to say nothing in it. */
+export const SETUP_ENV: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(BASE_ENV).filter(([name]) => name !== 'LANG'),
+);

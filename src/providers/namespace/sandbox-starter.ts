@@ -2,15 +2,16 @@
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { Clock } from '../../core/clock.ts';
-import { type Blank, type Life, makeBlank } from './blank.ts';
+import { type Blank, makeBlank } from './blank.ts';
 import { type BuildHost, buildSandbox, planMounts } from './build-sandbox.ts';
-import { findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
+import { doorsOf, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
 import { type SandboxPaths, sandboxPaths, uniqueName } from './layout.ts';
 import { defaultLimits } from './limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import type { Privileges } from './privileges.ts';
 import { RootCache } from './root-cache.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
+import type { Life } from './setup.ts';
 import { isAlive, makeSpare, type Spare } from './spare.ts';
 import { startSandbox, type StartedSandbox } from './start-sandbox.ts';
 import { Supply } from './supply.ts';
@@ -127,7 +128,7 @@ export class SandboxStarter {
     const { init, holder, setup } = blank;
     let started: SandboxRecord = { ...record, init, holder };
     const confine = async (): Promise<void> => {
-      const cgroups = await blank.cgroups;
+      const cgroups = await blank.cgroups.joined;
       started = { ...started, cgroups };
       if (host.cgroups === undefined) return;
       await limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
@@ -141,7 +142,8 @@ export class SandboxStarter {
       });
     };
     try {
-      const shell = await startSandbox(blank, { life, prepared, confine, record: begin, onTold }, signal);
+      const doors = doorsOf(host.cgroups, await blank.cgroups.made);
+      const shell = await startSandbox(blank, { life, prepared, doors, confine, record: begin, onTold }, signal);
       return { record: started, shell, setup };
     } catch (cause) {
       await blank.discard();

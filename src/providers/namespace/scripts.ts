@@ -1,46 +1,11 @@
 /**
- * The shell scripts of a sandbox's life, in the order they run. POSIX sh: dash, bash and busybox all run them.
- * Status lines go to file descriptor 4: `p PID` first process, `c` privileges dropped, `m` host out of sight where that comes later, `r` the
+ * The shell scripts of a sandbox's life inside, in the order they run. POSIX sh: dash, bash and busybox all run them.
+ * Status lines go to file descriptor 4: `p PID` first process (`setup-script.ts`), `c` privileges dropped, `m` host out of sight where that comes later, `r` the
  * resident shell listens; then, on a pipe of its own that ends with it, `a N` slot armed, `x N CODE` its command ended.
  * Where one command is expected there is no such pipe: its slot's lines come here.
  */
 import { READ_SCRIPT } from '../../provider/posix/command-script.ts';
-
-import { OVER_ROOT } from './layout.ts';
-
-/**
- * The first process of new namespaces. It says which one it is and waits until it is root of the outer user namespace;
- * then no capability is left to inherit, none can be gained any more, and $1 goes on with the other arguments.
- */
-export const BEGIN: string = `
-read -r pid _ </proc/self/stat
-echo "p $pid" >&4
-read -r go <&3 || exit 0
-setup=$1; shift
-exec setpriv --no-new-privs --inh-caps=-all sh -c "$setup" sh "$@"
-`;
-
-/**
- * Runs on the host's files as root of the outer user namespace, and learns from descriptor 3, line by line, what to
- * become: the mount table, the new root, the limits, and how long to live. Its arguments are how many user namespaces
- * may still be made, and the line that drops privileges. It never runs a program of the image: those see no capability.
- */
-export const SETUP: string = `
-inner=$1; shift
-ip link set lo up 2>/dev/null &
-{ echo sandbox >/proc/sys/kernel/hostname || hostname sandbox; } 2>/dev/null &
-{ IFS= read -r table && IFS= read -r root && IFS= read -r limits && IFS= read -r life; } <&3 || exit 0
-mount -n -c -a -T "$table" || exit 90
-wait
-eval "$limits"
-echo "$inner" >/proc/sys/user/max_user_namespaces
-if [ "$root" != ${OVER_ROOT} ]; then
-  cd "$root" || exit 91
-  { read -r go <&5 && mount -n -c --move . / && echo m >&4; } &
-  exec 5<&-
-fi
-exec "$@" "$life"
-`;
+import { LANG } from './privileges.ts';
 
 /** Arms a shell for the slot in $slot, in a session of its own, and reports how its command ended. */
 const ARM = `{ $alone sh -c ". /run/sublet/scripts/armed" sh "$slot"; echo "x $slot $?" >&4; } </dev/null >/dev/null 2>&1 3<&- 5<&- &`;
@@ -74,6 +39,7 @@ export const FIRST_SLOT = `${FIRST_RESIDENT}0`;
  */
 export const INIT: string = `
 echo c >&4
+export LANG=${LANG}
 read -r go <&3 || exit 0
 keep=$1
 if [ "$keep" = once ]; then
@@ -98,12 +64,4 @@ echo "a $1" >&4
 exec 4>&-
 ${READ_SCRIPT.trim()}
 eval "$sublet_script"
-`;
-
-/** Joins the sandbox's limits on the host's side, then becomes the rest of the line. $1 cgroup files, $2 limits. */
-export const JOIN: string = `
-for file in $1; do echo $$ >"$file" || exit 94; done
-eval "$2"
-shift 2
-exec "$@"
 `;

@@ -1,9 +1,10 @@
 /** Turns blank namespaces into a running sandbox: mounts, first process, resident shell. */
 import { OnlyShell } from './armed-shell.ts';
-import type { Blank, Life, Setup } from './blank.ts';
+import type { Blank } from './blank.ts';
 import type { Channel } from './channel.ts';
 import { ResidentShell } from './resident-shell.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
+import type { Life, Setup } from './setup.ts';
 
 /** What the setup must find in place. */
 export interface Prepared {
@@ -18,6 +19,8 @@ export interface Prepared {
 export interface StartPlan {
   readonly life: Life;
   readonly prepared: Prepared;
+  /** Where the first process puts itself into its control groups. */
+  readonly doors: readonly string[];
   /** Puts the first process under its limits: what it starts inherits them. */
   confine(): Promise<void>;
   /** Records the processes and gives them a network. Called after `confine`; no command runs before it resolves. */
@@ -44,7 +47,7 @@ export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortS
   try {
     if (signal.aborted) onAbort();
     const { mountTable, target, limits, channel } = plan.prepared;
-    setup.lifeline.write(`${[mountTable, target, limits, plan.life].join('\n')}\n`);
+    setup.lifeline.write(`${[mountTable, target, limits, plan.doors.join(' '), plan.life].join('\n')}\n`);
     plan.onTold?.();
     channel.prepareSlot();
     await Promise.race([plan.confine(), setup.ended]);

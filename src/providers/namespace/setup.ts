@@ -1,0 +1,160 @@
+/** The process that makes a sandbox's namespaces and becomes its first one: its pipes, and what it says on its way. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { SubletError } from '../../core/errors.ts';
+import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
+import { setupError } from './namespace-errors.ts';
+import { type Privileges, SETUP_ENV } from './privileges.ts';
+import { SETUP } from './setup-script.ts';
+
+/** Longer than anything the scripts say, and more than they have kinds of lines. */
+const MAX_STATUS_LINE = 512;
+const MAX_STATUS_KINDS = 32;
+
+/** Until it is destroyed; or until its maker ends, whatever runs in it; or the same, made for one command. */
+export type Life = 'free' | 'owned' | 'once';
+
+/** Its status lines are promises. Whichever step fails, the next wait tells why. */
+export class Setup {
+  readonly child: ChildProcess;
+  /** What the setup reads; as long as it is open an owned sandbox lives. */
+  readonly lifeline: Socket;
+  readonly exited: Promise<void>;
+  /** Rejects when the setup ends or is aborted. */
+  readonly ended: Promise<never>;
+  readonly #stderr: Socket;
+  /** Where the root is moved: tells when. */
+  readonly #mover: Socket | undefined;
+  readonly #status: Socket;
+  readonly #code: Promise<number | null>;
+  readonly #lines = new Map<string, string>();
+  readonly #waiters = new Map<string, (value: string) => void>();
+  #rest = '';
+  #errors = '';
+  #fail: (error: Error) => void = () => undefined;
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    const [, , stderr, lifeline, status, mover] = child.stdio as unknown as [
+      null,
+      null,
+      Socket,
+      Socket,
+      Socket,
+      Socket | null | undefined,
+    ];
+    [this.#stderr, this.lifeline, this.#status] = [stderr, lifeline, status];
+    this.#mover = mover ?? undefined;
+    this.ended = new Promise((_, reject) => (this.#fail = reject));
+    this.ended.catch(() => undefined);
+    this.exited = new Promise((resolve) => {
+      child.once('exit', () => resolve());
+      child.once('error', () => resolve());
+    });
+    this.#code = new Promise((resolve) => child.once('close', (code) => resolve(code)));
+    for (const stream of [stderr, lifeline, status, mover]) stream?.on('error', () => undefined);
+    stderr?.on('data', (chunk: Buffer) => {
+      if (this.#errors.length < 4_000) this.#errors += chunk.toString();
+    });
+    status?.on('data', (chunk: Buffer) => this.#hear(chunk));
+    child.once('error', (cause) => this.#fail(setupError(null, cause.message)));
+    child.once('exit', () => void this.failure().then((error) => this.#fail(error)));
+  }
+
+  /** What follows the letter on its status line. */
+  line(letter: string): Promise<string> {
+    const seen = this.#lines.get(letter);
+    if (seen !== undefined) return Promise.resolve(seen);
+    return Promise.race([new Promise<string>((resolve) => this.#waiters.set(letter, resolve)), this.ended]);
+  }
+
+  /** Privileges are dropped: whatever is left to do to put the host's files out of sight is done now. */
+  async hideHost(): Promise<void> {
+    if (this.#mover === undefined) return;
+    this.#mover.write('go\n');
+    await this.line('m');
+    this.#mover.destroy();
+  }
+
+  abort(signal: AbortSignal): void {
+    this.#fail(new SubletError('ABORTED', 'The create was aborted.', { cause: signal.reason }));
+  }
+
+  async failure(): Promise<Error> {
+    return setupError(await this.#code, this.#errors);
+  }
+
+  /** Done: nothing of it keeps this process alive. Only an owned sandbox will learn of our end, and one for one command tells of its. */
+  letGo(life: Life): void {
+    this.setReferenced(false);
+    this.#stderr.destroy();
+    if (life !== 'once') this.#status.destroy();
+    if (life === 'free') this.lifeline.destroy();
+  }
+
+  setStatusReferenced(referenced: boolean): void {
+    if (referenced) this.#status.ref();
+    else this.#status.unref();
+  }
+
+  /** While it waits ahead of need it keeps nobody alive either. */
+  setReferenced(referenced: boolean): void {
+    for (const part of [this.#stderr, this.#status, this.lifeline, this.#mover, this.child]) {
+      if (referenced) part?.ref();
+      else part?.unref();
+    }
+  }
+
+  abandon(): void {
+    this.child.ref();
+    this.child.kill('SIGKILL');
+    for (const stream of [this.#stderr, this.#status, this.lifeline, this.#mover]) stream?.destroy();
+  }
+
+  #hear(chunk: Buffer): void {
+    const lines = (this.#rest + chunk.toString('latin1')).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const [letter, said] = [line.slice(0, 1), line.slice(2, MAX_STATUS_LINE)];
+      this.#lines.set(letter, said);
+      this.#waiters.get(letter)?.(said);
+    }
+    // An agent that gets hold of the pipe while its only command runs must not pile up anything here.
+    if (this.#rest.length > MAX_STATUS_LINE) this.#rest = '';
+    if (this.#lines.size > MAX_STATUS_KINDS) this.#lines.clear();
+  }
+}
+
+export function spawnSetup(privileges: Privileges): Setup {
+  const [program = '', ...rest] = privileges.unshare;
+  const stdio = withoutInherited([
+    'ignore',
+    'ignore',
+    'pipe',
+    'pipe',
+    'pipe',
+    ...(privileges.movesRoot ? (['pipe'] as const) : []),
+  ]);
+  const child = spawn(
+    program,
+    [
+      ...rest,
+      'sh',
+      '-c',
+      SETUP,
+      'sh',
+      String(privileges.innerUserNamespaces),
+      ...privileges.drop,
+      'sh',
+      '/run/sublet/scripts/init',
+    ],
+    {
+      // A session of its own: the terminal's Ctrl-C is for the manager to handle.
+      detached: true,
+      cwd: '/',
+      env: SETUP_ENV,
+      stdio,
+    },
+  );
+  return new Setup(child);
+}
