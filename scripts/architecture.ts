@@ -58,7 +58,7 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
   },
   server: { imports: ['core'], builtins: 'all' },
   cli: {
-    imports: ['core', 'config', 'telemetry', 'open.ts', 'conformance.ts'],
+    imports: ['core', 'config', 'telemetry', 'open.ts', 'head-start.ts', 'conformance.ts'],
     builtins: 'all',
     npm: ['@clack/prompts', 'string-width'],
   },
@@ -67,6 +67,7 @@ export const IMPORT_TABLE: Readonly<Record<string, FolderRule>> = {
 /** They alone put the parts together, so they may see everything. */
 export const COMPOSITION_ROOTS: readonly string[] = [
   'open.ts',
+  'head-start.ts',
   'watch.ts',
   'start-watchdog.ts',
   'watchdog.ts',

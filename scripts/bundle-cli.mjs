@@ -12,10 +12,12 @@ const dist = path.resolve(import.meta.dirname, '../dist');
 const packed = path.join(dist, 'cli-packed');
 const cli = path.join(dist, 'cli');
 
-// What every command needs goes with the entry; what `run` needs is two more files: what it takes to start a sandbox's
-// processes, and what is loaded while they start. Modules that a plain run never touches stay apart, above all those that
+// What every command needs goes with the entry; what `run` needs is three more files: what it takes to start a sandbox's
+// first process, what it takes to tell that what to become, and what is loaded while it does. Modules that a plain run never touches stay apart, above all those that
 // load a package when they are loaded themselves.
 const ENTRY = /\/dist\/(core\/errors|config\/nearest|cli\/(progress|command|command-table|parse\/command-line))\.js$/;
+const AHEAD =
+  /\/dist\/(head-start|automatic-provider|provider\/posix\/(inherited-descriptors|spawn-turn)|providers\/namespace\/(early-setup|setup|setup-script|privileges|layout|namespace-errors))\.js$/;
 const FIRST =
   /\/dist\/((open|watch)\.js|(core|config|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
 const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
@@ -63,6 +65,7 @@ await bundle.write({
     groups: [
       { name: 'sqlite', test: /\/node_modules\//, priority: 3 },
       { name: 'entry', test: ENTRY, priority: 2 },
+      { name: 'ahead', test: AHEAD, priority: 2 },
       { name: 'first', test: (id) => FIRST.test(id) && !COLD.test(id), priority: 1 },
       { name: 'engine', test: (id) => SECOND.test(id) && !COLD.test(id), priority: 1 },
     ],
@@ -76,7 +79,7 @@ copyFileSync(path.join(import.meta.dirname, 'launcher.cjs'), path.join(cli, 'mai
 chmodSync(path.join(cli, 'main.cjs'), 0o755);
 for (const name of PACKED)
   copyFileSync(path.join(dist, '../node_modules', name, 'LICENSE'), path.join(cli, `${path.basename(name)}.LICENSE`));
-const KEPT = ['program', 'entry', 'first', 'engine', 'sqlite', 'rolldown-runtime'];
+const KEPT = ['program', 'entry', 'ahead', 'first', 'engine', 'sqlite', 'rolldown-runtime'];
 for (const name of KEPT) trim(path.join(cli, `${name}.cjs`));
 keepCode(KEPT);
 

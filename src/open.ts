@@ -1,5 +1,6 @@
 /** The composition root: the one place that puts store, configuration, providers and manager together. */
 import { access } from 'node:fs/promises';
+import { automaticProvider } from './automatic-provider.ts';
 import { isRunning, readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
 import { ensureHome, homePaths, type Environment } from './config/home.ts';
@@ -157,11 +158,6 @@ export function openInstallation(options: OpenOptions = {}): Installation {
     probeStore: () => probeStore(config),
   };
   return installation;
-}
-
-/** The first choice when nobody names a sandbox. It is not probed here: a create that fails says why. */
-export function automaticProvider(platform: NodeJS.Platform): string {
-  return platform === 'linux' ? 'namespace' : 'docker';
 }
 
 async function openStore(store: StoreName | Store | undefined, config: Config): Promise<Store> {

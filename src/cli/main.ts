@@ -14,6 +14,7 @@ async function main(args: readonly string[]): Promise<number> {
   const { signal, brokenPipe } = watchForGivingUp(process);
   const terminal = createTerminal(process, brokenPipe);
   const engine = createEngine(process.env, terminal);
+  if (wantsPlainSandbox(args, process.env)) (await import('../head-start.ts')).takeHeadStart();
   let status: number;
   try {
     status = await dispatch(args, { terminal, env: process.env, signal, sublet: engine.sublet });
@@ -24,6 +25,18 @@ async function main(args: readonly string[]): Promise<number> {
   }
   await terminal.flush();
   return signal.reason instanceof BrokenPipe ? BROKEN_PIPE_STATUS : status;
+}
+
+/** What `run` makes when nothing on its line or around it names another kind. What follows the command's name is the agent's. */
+function wantsPlainSandbox([name, ...args]: readonly string[], env: NodeJS.ProcessEnv): boolean {
+  const end = args.indexOf('--');
+  const own = end === -1 ? args : args.slice(0, end);
+  return (
+    name === 'run' &&
+    end !== -1 &&
+    !env['SUBLET_SANDBOX'] &&
+    !own.some((arg) => /^(--sandbox|--thread|--help|-h)/u.test(arg))
+  );
 }
 
 async function dispatch([name, ...args]: readonly string[], context: CommandContext): Promise<number> {

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { automaticProvider } from '../../src/open.ts';
+import { automaticProvider } from '../../src/automatic-provider.ts';
 import { type CliResult, Installation } from './installation.ts';
 
 const PLATFORMS = ['darwin', 'win32'] as const;
