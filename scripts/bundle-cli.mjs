@@ -24,7 +24,7 @@ const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
 const COLD =
   /\/(posix\/inside|provider\/service)\/|\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks|snapshot-files)\.js$/;
 
-const LATE = ['crypto', 'stream/promises', 'url'];
+const LATE = ['crypto', 'fs/promises', 'stream/promises', 'url'];
 
 // Packed too, because to find it by its name takes longer than to load it. Its native part stays in its own package: beside
 // ours, or below it in a checkout.

@@ -1,5 +1,6 @@
 /** `config.env`: keys as `NAME=value` lines, readable by the owner only. */
-import { open, readFile } from 'node:fs/promises';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { SubletError } from '../core/errors.ts';
 import { ensureHome, type HomePaths } from './home.ts';
 import { isMissing, isOpenToOthers, unreadableError, writePrivateFile } from './private-file.ts';
@@ -14,19 +15,26 @@ const PLAIN = /^[A-Za-z0-9_.:/+=@,-]*$/;
 
 /** What the file holds; nothing when there is no file. Warns when others can read it and about lines it cannot read. */
 export async function readConfigEnv(paths: HomePaths, warn: (message: string) => void): Promise<ConfigEnv> {
-  const file = await open(paths.configEnv).catch((cause: unknown) => {
-    if (isMissing(cause)) return undefined;
-    throw unreadableError(paths.configEnv, cause);
-  });
-  if (file === undefined) return new Map();
+  const fd = openIfThere(paths.configEnv);
+  if (fd === undefined) return new Map();
   try {
-    const { mode } = await file.stat();
+    const { mode } = fstatSync(fd);
     if (isOpenToOthers(mode)) warn(`${paths.configEnv} can be read by other users. Run: chmod 600 ${paths.configEnv}`);
-    return parseConfigEnv(await file.readFile('utf8'), (line) =>
+    return parseConfigEnv(readFileSync(fd, 'utf8'), (line) =>
       warn(`${paths.configEnv} line ${line} is not NAME=value and is ignored.`),
     );
   } finally {
-    await file.close();
+    closeSync(fd);
+  }
+}
+
+// At once, here and for profiles: a few lines of the user's own, which another thread would take longer to be asked for.
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (cause) {
+    if (isMissing(cause)) return undefined;
+    throw unreadableError(path, cause);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Where Sublet keeps its things: `~/.sublet`, or `SUBLET_HOME`. Nothing is made before the first write. */
-import { mkdir } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
@@ -30,7 +30,7 @@ export function homePaths(env: Environment = process.env): HomePaths {
 
 /** Makes the home, readable by its owner only. Already there is success, and its mode is left alone. */
 export async function ensureHome(paths: HomePaths): Promise<void> {
-  await mkdir(paths.home, { recursive: true, mode: 0o700 });
+  mkdirSync(paths.home, { recursive: true, mode: 0o700 });
 }
 
 function userHome(): string {

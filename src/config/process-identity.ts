@@ -1,6 +1,6 @@
 /** Who this process is: enough for another one on the same machine to tell whether it still lives. */
 import { randomUUID } from 'node:crypto';
-import { readlinkSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, platform } from 'node:os';
 import { join } from 'node:path';
@@ -18,16 +18,23 @@ export interface ProcessIdentity {
 }
 
 export async function readIdentity(home: HomePaths): Promise<ProcessIdentity> {
-  const [hostId, bootId, pidStartedAt] = await Promise.all([readHostId(home), readBootId(), readStartTime()]);
-  return { hostId, hostName: hostname(), bootId, pidNamespace: readPidNamespace(), pid: process.pid, pidStartedAt };
+  const [bootId, pidStartedAt] = [readBootId(), readStartTime()];
+  return {
+    hostId: await readHostId(home),
+    hostName: hostname(),
+    bootId,
+    pidNamespace: readPidNamespace(),
+    pid: process.pid,
+    pidStartedAt,
+  };
 }
 
 // Containers often have no machine id, or an empty one: then the home has one of its own.
 async function readHostId(home: HomePaths): Promise<string> {
-  const machineId = await readText('/etc/machine-id');
+  const machineId = readText('/etc/machine-id');
   if (machineId) return machineId;
   const file = join(home.home, 'host-id');
-  return (await readText(file)) || makeHostId(home, file);
+  return readText(file) || makeHostId(home, file);
 }
 
 // A link fails when the name is taken, so that of several first processes all read what one wrote.
@@ -38,12 +45,12 @@ async function makeHostId(home: HomePaths, file: string): Promise<string> {
   await writeFile(draft, `${made}\n`, { mode: 0o600 });
   await link(draft, file).catch(() => undefined);
   await rm(draft, { force: true });
-  return (await readText(file)) || made;
+  return readText(file) || made;
 }
 
 // Empty where the system has none: what is computed from the uptime changes when the clock is set.
-async function readBootId(): Promise<string> {
-  return (await readText('/proc/sys/kernel/random/boot_id')) ?? '';
+function readBootId(): string {
+  return readText('/proc/sys/kernel/random/boot_id') ?? '';
 }
 
 /** undefined when it cannot be found out. A process that has ended and waits to be collected does not run. */
@@ -78,8 +85,8 @@ function readPidNamespace(): string {
   }
 }
 
-async function readStartTime(): Promise<number> {
-  const ticks = startTicks((await readText('/proc/self/stat')) ?? '');
+function readStartTime(): number {
+  const ticks = startTicks(readText('/proc/self/stat') ?? '');
   return Number.isSafeInteger(ticks) && ticks > 0 ? ticks : Math.round(Date.now() - process.uptime() * 1_000);
 }
 
@@ -92,9 +99,11 @@ function afterName(stat: string): readonly string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-async function readText(file: string): Promise<string | undefined> {
-  return readFile(file, 'utf8').then(
-    (text) => text.trim(),
-    () => undefined,
-  );
+// At once: these are a line each, and another thread would take longer to be asked.
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
 }

@@ -1,5 +1,6 @@
 /** The profile files of a home. A file is read again only when it changed. */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type SubletError, toSubletError } from '../core/errors.ts';
 import { parseProfile } from './parse-profile.ts';
@@ -53,7 +54,7 @@ export class ProfileFiles {
     const cached = this.#cache.get(name);
     if (cached !== undefined && now >= cached.checkedAt && now - cached.checkedAt < FRESH_MS) return cached.profile;
     const file = this.file(name);
-    const found = await stampOf(file);
+    const found = stampOf(file);
     if (cached?.stamp === found.stamp) {
       cached.checkedAt = now;
       return cached.profile;
@@ -103,9 +104,9 @@ export class ProfileFiles {
   }
 }
 
-async function stampOf(file: string): Promise<{ readonly stamp: string; readonly mode: number }> {
+function stampOf(file: string): { readonly stamp: string; readonly mode: number } {
   try {
-    const { mtimeMs, ctimeMs, size, ino, mode } = await stat(file);
+    const { mtimeMs, ctimeMs, size, ino, mode } = statSync(file);
     return { stamp: `${ino}:${size}:${mtimeMs}:${ctimeMs}`, mode };
   } catch (cause) {
     if (isMissing(cause)) return { stamp: ABSENT, mode: 0 };

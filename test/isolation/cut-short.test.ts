@@ -50,7 +50,7 @@ describe.runIf(canRun)('a move that was cut short', () => {
     const record = await world.record(sandbox);
     const self = identifySelf();
     const maker = self && { ...self, startTicks: 1 };
-    await writeRecord(world.stateDir, { ...record, maker });
+    writeRecord(world.stateDir, { ...record, maker });
     const other = await world.open();
     expect((await other.attach(sandbox.ref, signal))?.state).toBe('stopped');
     await other.start?.(sandbox.ref, signal);

@@ -84,7 +84,7 @@ describe('limits in control groups', () => {
       roots: { memory: join(root, 'memory'), pids: join(root, 'pids'), cpu: join(root, 'cpu') },
     } as const;
     const dirs = await makeCgroups(host, 'box');
-    await limitCgroups(host, dirs, limits, {});
+    limitCgroups(host, dirs, limits, {});
     const [memory = '', pids = '', cpu = ''] = dirs;
     expect(await readFile(join(memory, 'memory.limit_in_bytes'), 'utf8')).toBe('1000');
     expect(await readFile(join(pids, 'pids.max'), 'utf8')).toBe('5');
@@ -94,7 +94,7 @@ describe('limits in control groups', () => {
   it('are written in one group of version 2, and only those it enforces', async () => {
     const host = { version: 2, roots: { memory: root, cpu: root, freezer: root } } as const;
     const dirs = await makeCgroups(host, 'box');
-    await limitCgroups(host, dirs, { ...limits, cpuMillis: undefined }, { cpuMillis: 250 });
+    limitCgroups(host, dirs, { ...limits, cpuMillis: undefined }, { cpuMillis: 250 });
     const [group = ''] = dirs;
     expect(dirs).toEqual([join(root, 'sublet', `${makerMark()}box`)]);
     expect(await readFile(join(group, 'memory.max'), 'utf8')).toBe('1000');

@@ -1,6 +1,8 @@
 /** Control groups, version 1 and 2, where this process may write them. */
-import { access, constants, mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { accessSync, constants, mkdir as mkdirAndCall, rmdir as rmdirAndCall, writeFileSync } from 'node:fs';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Limits } from '../../core/spec.ts';
 import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
 
@@ -11,6 +13,11 @@ export interface CgroupHost {
   readonly version: 1 | 2;
   readonly roots: Readonly<Partial<Record<Controller, string>>>;
 }
+
+// A command line makes and removes its groups without Node's promises of files, which take 2 ms to load. Not at once: the
+// kernel may keep a group waiting while it moves somebody else's process.
+const mkdir = promisify(mkdirAndCall);
+const rmdir = promisify(rmdirAndCall);
 
 const GROUP = 'sublet';
 const CPU_PERIOD_US = 100_000;
@@ -63,28 +70,21 @@ export async function joinCgroups(host: CgroupHost | undefined, dirs: readonly s
   await Promise.all(dirs.map((dir) => writeFile(join(dir, 'cgroup.procs'), String(pid))));
 }
 
-/** What is asked for and can be had; a limit that no group enforces is left to the process's own limits. */
-export async function limitCgroups(
-  host: CgroupHost,
-  dirs: readonly string[],
-  limits: Limits,
-  defaults: Limits,
-): Promise<void> {
+/** What is asked for and can be had, at once: the kernel takes these from memory. A limit that no group enforces is left to the process's own limits. */
+export function limitCgroups(host: CgroupHost, dirs: readonly string[], limits: Limits, defaults: Limits): void {
   const wanted: Limits = {
     ...defaults,
     ...Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)),
   };
   const settings = host.version === 2 ? version2Settings(host, wanted) : version1Settings(wanted);
-  await Promise.all(
-    dirs.map(async (dir) => {
-      const controller =
-        host.version === 2
-          ? 'all'
-          : (['memory', 'pids', 'cpu'] as const).find((name) => dir.startsWith(`${host.roots[name]}/`));
-      for (const [file, value] of controller === undefined ? [] : (settings[controller] ?? []))
-        await writeFile(join(dir, file), value);
-    }),
-  );
+  for (const dir of dirs) {
+    const controller =
+      host.version === 2
+        ? 'all'
+        : (['memory', 'pids', 'cpu'] as const).find((name) => dir.startsWith(`${host.roots[name]}/`));
+    for (const [file, value] of controller === undefined ? [] : (settings[controller] ?? []))
+      writeFileSync(join(dir, file), value);
+  }
 }
 
 /** Succeeds when they are gone already. Processes that are still ending make it wait a little. */
@@ -186,18 +186,20 @@ async function enableControllers(root: string): Promise<readonly Controller[]> {
 async function mayMakeGroups(root: string): Promise<boolean> {
   const dir = join(root, GROUP);
   return (
-    (await isWritable(dir)) ||
+    isWritable(dir) ||
     mkdir(dir)
       .then(() => true)
       .catch(() => isWritable(dir))
   );
 }
 
-async function isWritable(dir: string): Promise<boolean> {
-  return access(dir, constants.W_OK).then(
-    () => true,
-    () => false,
-  );
+function isWritable(dir: string): boolean {
+  try {
+    accessSync(dir, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Setting = readonly [file: string, value: string];

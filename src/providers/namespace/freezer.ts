@@ -1,4 +1,5 @@
 /** Pausing: the freezer where there is one, else SIGSTOP to every process of the sandbox. */
+import { existsSync } from 'node:fs';
 import { readFile, mkdir, writeFile, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CgroupHost, removeCgroups } from './cgroup.ts';
@@ -29,6 +30,8 @@ export async function freeze(host: CgroupHost | undefined, record: SandboxRecord
 export async function thaw(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   const group = groupOf(host, record);
   if (group === undefined) return wakeAll(record);
+  // Made by the first pause, so that most have none.
+  if (!existsSync(group)) return;
   await writeFile(
     join(group, host?.version === 1 ? 'freezer.state' : 'cgroup.freeze'),
     host?.version === 1 ? 'THAWED' : '0',
@@ -46,7 +49,8 @@ export async function isFrozen(host: CgroupHost | undefined, record: SandboxReco
 /** A frozen group holds its processes back from dying; version 1 keeps one apart from the others. */
 export async function removeFreezer(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   if (host?.version !== 1 || host.roots.freezer === undefined) return;
-  await removeCgroups([freezerDir(host.roots.freezer, record.name)]);
+  const group = freezerDir(host.roots.freezer, record.name);
+  if (existsSync(group)) await removeCgroups([group]);
 }
 
 /** Every process of the sandbox as the host numbers it, the first one included. */

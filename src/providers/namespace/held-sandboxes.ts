@@ -10,8 +10,8 @@ import type { StartedSandbox } from './start-sandbox.ts';
 
 export interface Held {
   readonly commands: NamespaceCommands;
-  readonly init: SandboxRecord['init'];
-  readonly isEphemeral: boolean;
+  /** As it was when this process last started or found it. */
+  readonly record: SandboxRecord;
   /** Of a sandbox that this process started: it holds an owned one alive and tells when it has ended. */
   readonly setup: Setup | undefined;
 }
@@ -38,7 +38,8 @@ export class HeldSandboxes {
   /** Those of the processes that are recorded: another process may have stopped and started it since. */
   commandsOf(record: SandboxRecord): NamespaceCommands {
     const held = this.#held.get(record.name);
-    const isSame = held?.init?.pid === record.init?.pid && held?.init?.startTicks === record.init?.startTicks;
+    const [is, was] = [record.init, held?.record.init];
+    const isSame = is?.pid === was?.pid && is?.startTicks === was?.startTicks;
     return held !== undefined && isSame ? held.commands : this.hold(record, {});
   }
 
@@ -48,8 +49,7 @@ export class HeldSandboxes {
       { ...shared, record, paths: sandboxPaths(stateDir, record.name), env },
       made?.shell,
     );
-    const { init, ephemeral: isEphemeral } = record;
-    this.#held.set(record.name, { commands, init, isEphemeral, setup: made?.setup });
+    this.#held.set(record.name, { commands, record, setup: made?.setup });
     return commands;
   }
 
@@ -62,4 +62,10 @@ export class HeldSandboxes {
   async letAllGo(): Promise<void> {
     for (const name of [...this.#held.keys()]) await this.letGo(name);
   }
+}
+
+/** What is on record of an ephemeral one that this process made: nobody else writes that, nor this one while it has no network. */
+export function ownRecord(held: Held | undefined): SandboxRecord | undefined {
+  if (held?.setup === undefined || !held.record.ephemeral || held.record.network !== 'none') return undefined;
+  return held.record;
 }

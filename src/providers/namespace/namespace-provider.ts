@@ -20,7 +20,7 @@ import type {
 import { beginToEnd, endSandbox } from './end-sandbox.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
-import { HeldSandboxes } from './held-sandboxes.ts';
+import { HeldSandboxes, ownRecord } from './held-sandboxes.ts';
 import { madeByOther, MAKING } from './making.ts';
 import { CAPABILITIES, uplinkOption } from './namespace-config.ts';
 import { lostError, noAllowlistError, noStopError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
@@ -29,7 +29,7 @@ import { currentPrivileges, type Privileges } from './privileges.ts';
 import { identifySelf } from './process-identity.ts';
 import { removeRemains, removeReserved } from './remains.ts';
 import { noteFresh, resetSandbox } from './reset-sandbox.ts';
-import { beginToRemove, removeTree } from './remove-tree.ts';
+import { beginToClear, removeSmall, removeTree } from './remove-tree.ts';
 import {
   newRecord,
   NOT_STARTED,
@@ -80,7 +80,7 @@ export class NamespaceProvider implements SandboxProvider {
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
     throwIfAborted(signal);
     if (spec.network === 'allowlist') throw noAllowlistError();
-    if (!(await reserve(this.#stateDir, spec.name))) return this.#createAgain(spec, signal);
+    if (!reserve(this.#stateDir, spec.name)) return this.#createAgain(spec, signal);
     MAKING.add(sandboxPaths(this.#stateDir, spec.name).dir);
     try {
       const record = newRecord(spec, identifySelf(), this.#context.clock.now());
@@ -115,18 +115,19 @@ export class NamespaceProvider implements SandboxProvider {
   async destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
     throwIfAborted(signal);
     const held = this.#held.get(ref.name);
-    const { dir, disk, channel } = sandboxPaths(this.#stateDir, ref.name);
+    const paths = sandboxPaths(this.#stateDir, ref.name);
     // Its files go while its processes do; the record stays until they have gone.
-    const clearing = beginToEnd(held?.setup, held?.init) ? [disk, channel].map(beginToRemove) : [];
+    const clearing = beginToEnd(held?.setup, held?.record.init) ? beginToClear(paths) : undefined;
     await this.#held.letGo(ref.name);
     const end = async (): Promise<void> => {
       // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
-      const record = await readRecord(this.#stateDir, ref.name).catch(() => undefined);
+      const record = ownRecord(held) ?? (await readRecord(this.#stateDir, ref.name).catch(() => undefined));
       if (record !== undefined) await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
-      await Promise.all(clearing).then(() => removeTree(dir));
+      await clearing;
+      if (!removeSmall(paths.dir)) await removeTree(paths.dir);
     };
     // Nobody but its maker moves an ephemeral one.
-    await (held?.isEphemeral === true ? end() : this.#alone(ref, signal, end));
+    await (held?.record.ephemeral === true ? end() : this.#alone(ref, signal, end));
   }
 
   /** Whoever takes stock also removes what killed processes left that never became a sandbox. */
@@ -164,7 +165,7 @@ export class NamespaceProvider implements SandboxProvider {
       const record = await this.#known(ref);
       if (record.limits.diskBytes !== undefined) throw noStopError();
       await this.#end(record);
-      await writeRecord(this.#stateDir, { ...record, ...NOT_STARTED });
+      writeRecord(this.#stateDir, { ...record, ...NOT_STARTED });
     });
   }
 
@@ -185,7 +186,7 @@ export class NamespaceProvider implements SandboxProvider {
       if (level === 'allowlist') throw noAllowlistError();
       await closeUplink(record.uplink);
       const tightenedFrom = record.tightenedFrom ?? record.network;
-      await writeRecord(this.#stateDir, { ...record, network: level, tightenedFrom, uplink: undefined });
+      writeRecord(this.#stateDir, { ...record, network: level, tightenedFrom, uplink: undefined });
     });
   }
 
@@ -248,7 +249,7 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async #fromNothing(record: SandboxRecord, spec: SandboxSpec, signal: AbortSignal): Promise<SandboxRecord> {
-    await writeFirstRecord(sandboxPaths(this.#stateDir, record.name), record);
+    writeFirstRecord(sandboxPaths(this.#stateDir, record.name), record);
     return this.#start(record, spec, signal, true);
   }
 
@@ -263,11 +264,10 @@ export class NamespaceProvider implements SandboxProvider {
     const started = await this.#starter.start(record, life, wanted.onProgress ?? (() => undefined), signal);
     const made = { ...started.record, maker: undefined };
     // Nobody but its maker has use for an ephemeral one, so nobody waits to be told, and nobody else will have it.
-    if (!record.ephemeral)
-      await Promise.all([
-        writeRecord(this.#stateDir, made),
-        isFresh ? noteFresh(sandboxPaths(this.#stateDir, made.name), made.init?.pid) : undefined,
-      ]);
+    if (!record.ephemeral) {
+      writeRecord(this.#stateDir, made);
+      if (isFresh) await noteFresh(sandboxPaths(this.#stateDir, made.name), made.init?.pid);
+    }
     this.#held.hold(made, wanted.env ?? {}, started);
     return made;
   }

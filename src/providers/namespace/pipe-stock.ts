@@ -3,8 +3,8 @@
  * dozen, kept in a directory, and taken by renaming: a rename succeeds for one taker only, in this process or another.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { makeFifos } from '../../provider/posix/fifo-pool.ts';
 
 const FIRST_BATCH = 64;
@@ -14,7 +14,7 @@ export class PipeStock {
   readonly #dir: string;
   #names: string[] = [];
   #batch = FIRST_BATCH;
-  #look: Promise<void> | undefined;
+  #hasLooked = false;
   #refill: Promise<void> | undefined;
 
   constructor(stateDir: string) {
@@ -23,7 +23,7 @@ export class PipeStock {
 
   /** Puts one pipe at each path. Their directory exists; the paths do not. */
   async place(paths: readonly string[]): Promise<void> {
-    await (this.#look ??= this.#lookAround());
+    if (!this.#hasLooked) this.#lookAround();
     await Promise.all(paths.map((path) => this.#placeOne(path)));
     if (this.#names.length < this.#batch / 4) this.#more().catch(() => undefined);
   }
@@ -43,25 +43,19 @@ export class PipeStock {
         continue;
       }
       try {
-        await rename(join(this.#dir, name), path);
+        renameSync(join(this.#dir, name), path);
         return;
       } catch (cause) {
         // Another process was quicker, unless it is the target that is missing.
-        if (
-          (cause as NodeJS.ErrnoException).code !== 'ENOENT' ||
-          !(await readdir(join(path, '..')).then(
-            () => true,
-            () => false,
-          ))
-        )
-          throw cause;
+        if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(dirname(path))) throw cause;
       }
     }
   }
 
-  async #lookAround(): Promise<void> {
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
-    this.#names.push(...(await readdir(this.#dir)));
+  #lookAround(): void {
+    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+    this.#names.push(...readdirSync(this.#dir));
+    this.#hasLooked = true;
   }
 
   #more(): Promise<void> {

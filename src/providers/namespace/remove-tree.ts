@@ -1,7 +1,9 @@
 /** Removes a directory tree that an agent wrote: it may hold directories that not even their owner may enter. */
 import { spawn } from 'node:child_process';
+import { readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import { readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DISK_DIRS, type SandboxPaths } from './layout.ts';
 
 /** Missing is success. */
 export async function removeTree(dir: string): Promise<void> {
@@ -13,9 +15,41 @@ export async function removeTree(dir: string): Promise<void> {
   }
 }
 
-/** What goes easily; the rest is left to `removeTree`. Never rejects. */
-export async function beginToRemove(dir: string): Promise<void> {
-  await removeDirectory(dir).catch(() => undefined);
+/** Entries of a directory of ours that may be removed at once, without keeping anybody waiting. */
+const FEW = 16;
+
+/** A directory with a few small files of ours goes at once. False where anything else is in it; missing is success. */
+export function removeSmall(dir: string): boolean {
+  try {
+    const entries = readdirSync(dir, { withFileTypes: true });
+    if (entries.length > FEW || entries.some((entry) => entry.isDirectory())) return false;
+    for (const { name } of entries) unlinkSync(join(dir, name));
+    rmdirSync(dir);
+    return true;
+  } catch (cause) {
+    return (cause as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+/** A sandbox's disk and pipes, while its processes end: what nobody has used goes at once. Never rejects. */
+export async function beginToClear({ disk, channel }: Pick<SandboxPaths, 'disk' | 'channel'>): Promise<void> {
+  const unused = DISK_DIRS.map(({ name }) => removeEmpty(join(disk, name)));
+  const left = [
+    ...(unused.every(Boolean) && removeEmpty(disk) ? [] : [disk]),
+    ...(removeSmall(channel) ? [] : [channel]),
+  ];
+  // The rest is left to `removeTree`.
+  await Promise.all(left.map((dir) => removeDirectory(dir).catch(() => undefined)));
+}
+
+/** A directory that nobody has put anything into goes at once. False where something is in it; missing is success. */
+function removeEmpty(dir: string): boolean {
+  try {
+    rmdirSync(dir);
+    return true;
+  } catch (cause) {
+    return (cause as NodeJS.ErrnoException).code === 'ENOENT';
+  }
 }
 
 /** Half the system calls of the general `rm`, which asks what each entry is. */

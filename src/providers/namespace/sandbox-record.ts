@@ -1,6 +1,7 @@
 /** What this host knows of one sandbox: a JSON file that is written whole or not at all. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { NetworkLevel } from '../../core/network.ts';
 import type { Labels, Limits, Mount } from '../../core/spec.ts';
@@ -63,16 +64,16 @@ export const NOT_STARTED: Pick<SandboxRecord, 'init' | 'holder' | 'uplink' | 'cg
   cgroups: [],
 };
 
-/** The first record of a reserved or spare sandbox: nobody has read an earlier one. */
-export async function writeFirstRecord({ record: path }: SandboxPaths, record: SandboxRecord): Promise<void> {
-  await writeFile(path, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
+/** The first record of a reserved or spare sandbox: nobody has read an earlier one. At once, as every write of one. */
+export function writeFirstRecord({ record: path }: SandboxPaths, record: SandboxRecord): void {
+  writeFileSync(path, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
 }
 
-export async function writeRecord(stateDir: string, record: SandboxRecord): Promise<void> {
+export function writeRecord(stateDir: string, record: SandboxRecord): void {
   const { record: path } = sandboxPaths(stateDir, record.name);
   const draft = `${path}.${randomUUID()}.new`;
-  await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
-  await rename(draft, path);
+  writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
+  renameSync(draft, path);
 }
 
 /** undefined when there is no such sandbox. A directory without a record is one whose making was cut short. */
@@ -99,16 +100,16 @@ export async function isRunning(record: SandboxRecord): Promise<boolean> {
 }
 
 /** Makes the directory that is the sandbox's intent on this host. False if it is there already. */
-export async function reserve(stateDir: string, name: string): Promise<boolean> {
+export function reserve(stateDir: string, name: string): boolean {
   const { dir } = sandboxPaths(stateDir, name);
   try {
-    await mkdir(dir, { mode: 0o700 });
+    mkdirSync(dir, { mode: 0o700 });
     return true;
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
     if (code !== 'ENOENT') throw cause;
-    await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
+    mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
     return reserve(stateDir, name);
   }
 }

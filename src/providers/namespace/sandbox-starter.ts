@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { Clock } from '../../core/clock.ts';
 import { type Blank, makeBlank } from './blank.ts';
-import { type BuildHost, buildSandbox, planMounts } from './build-sandbox.ts';
+import { type BuildHost, buildSandbox } from './build-sandbox.ts';
 import { doorsOf, findCgroupHost, limitCgroups, sweepCgroups } from './cgroup.ts';
 import { type SandboxPaths, sandboxPaths, uniqueName } from './layout.ts';
 import { defaultLimits } from './limits.ts';
+import { planMounts } from './mount-plan.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import type { Privileges } from './privileges.ts';
 import { RootCache } from './root-cache.ts';
@@ -36,7 +37,7 @@ interface Start {
   readonly taking: Promise<Blank>;
   readonly onProgress: (message: string) => void;
   /** Puts what is known of it where the next process finds it. */
-  readonly keep: (record: SandboxRecord) => Promise<void>;
+  readonly keep: (record: SandboxRecord) => void;
   /** Its processes know what to become, and need nobody to get there. */
   readonly onTold?: (() => void) | undefined;
 }
@@ -68,7 +69,7 @@ export class SandboxStarter {
   ): Promise<StartedSandbox> {
     const { stateDir } = this.#context;
     const taking = this.#blanks.take().then((blank) => blank ?? this.#makeBlank());
-    const keep = (known: SandboxRecord): Promise<void> => writeRecord(stateDir, known);
+    const keep = (known: SandboxRecord): void => writeRecord(stateDir, known);
     const paths = sandboxPaths(stateDir, record.name);
     return this.#assemble({ record, paths, life, taking, onProgress, keep }, signal);
   }
@@ -77,8 +78,7 @@ export class SandboxStarter {
   async takeSpare(): Promise<Spare | undefined> {
     const spare = await this.#spares.take();
     if (spare === undefined) return undefined;
-    const present = await this.#mountsOf(spare.record, spare.paths).catch(() => undefined);
-    if (isAlive(spare) && spare.mounts === present) return spare;
+    if (isAlive(spare) && (await this.#isAsNow(spare))) return spare;
     await spare.discard();
     return undefined;
   }
@@ -108,15 +108,14 @@ export class SandboxStarter {
     taking.catch(() => undefined);
     const never = new AbortController().signal;
     // It ends with this process, so that nobody else has to find it.
-    const [life, onProgress, keep] = ['once', () => undefined, async () => undefined] as const;
-    return makeSpare(this.#context.stateDir, async (record, paths) => {
-      const mounts = await this.#mountsOf(record, paths);
-      return { mounts, ...(await this.#assemble({ record, paths, life, taking, onProgress, keep, onTold }, never)) };
-    });
+    const [life, onProgress, keep] = ['once', () => undefined, () => undefined] as const;
+    return makeSpare(this.#context.stateDir, (record, paths) =>
+      this.#assemble({ record, paths, life, taking, onProgress, keep, onTold }, never),
+    );
   }
 
   /** Joins what a sandbox needs on the host with the namespaces it will run in. */
-  async #assemble(start: Start, signal: AbortSignal): Promise<StartedSandbox> {
+  async #assemble(start: Start, signal: AbortSignal): Promise<StartedSandbox & Pick<Spare, 'plan'>> {
     const { record, paths, life, taking, onProgress, keep, onTold } = start;
     const host = await this.host();
     const preparing = buildSandbox(host, this.#roots, record, paths, life, onProgress);
@@ -131,28 +130,34 @@ export class SandboxStarter {
       const cgroups = await blank.cgroups.joined;
       started = { ...started, cgroups };
       if (host.cgroups === undefined) return;
-      await limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
+      limitCgroups(host.cgroups, cgroups, record.limits, defaultLimits(totalmem()));
     };
     const begin = async (): Promise<void> => {
-      await keep(started);
+      keep(started);
       if (record.network !== 'open') return;
       await openUplink({ name: record.name, init, holder }, this.#context.uplink, (uplink) => {
         started = { ...started, uplink };
-        return keep(started);
+        keep(started);
       });
     };
     try {
       const doors = doorsOf(host.cgroups, await blank.cgroups.made);
       const shell = await startSandbox(blank, { life, prepared, doors, confine, record: begin, onTold }, signal);
-      return { record: started, shell, setup };
+      return { record: started, shell, setup, plan: prepared.plan };
     } catch (cause) {
       await blank.discard();
       throw cause;
     }
   }
 
-  async #mountsOf(record: SandboxRecord, paths: SandboxPaths): Promise<string> {
-    return (await planMounts(await this.host(), this.#roots, record, paths, () => undefined)).table;
+  async #isAsNow({ plan, record, paths }: Spare): Promise<boolean> {
+    try {
+      const { root } = await this.#roots.get(record.image, record.mounts, () => undefined);
+      if (plan.root === root && plan.mountInfo === readProc('/proc/self/mountinfo')) return true;
+      return plan.table === (await planMounts(await this.host(), this.#roots, record, paths, () => undefined)).table;
+    } catch {
+      return false;
+    }
   }
 
   async #lookAround(): Promise<BuildHost> {

@@ -2,12 +2,13 @@
  * A whole sandbox of the plainest kind, made for one command before anybody has asked for it. It waits in a draft's
  * directory, is nobody's until it takes a name, and ends with this process.
  */
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { makerMark } from '../../provider/posix/maker-mark.ts';
 import type { ExpectedSandbox } from '../../provider/provider.ts';
 import { removeCgroups } from './cgroup.ts';
 import { draftName, pathsIn, type SandboxPaths, uniqueName } from './layout.ts';
+import type { MountPlan } from './mount-plan.ts';
 import { removeTree } from './remove-tree.ts';
 import { newRecord, type SandboxRecord, writeFirstRecord } from './sandbox-record.ts';
 import type { StartedSandbox } from './start-sandbox.ts';
@@ -15,7 +16,7 @@ import type { StartedSandbox } from './start-sandbox.ts';
 export interface Spare extends StartedSandbox {
   readonly paths: SandboxPaths;
   /** What was mounted for it: the host may have changed since. */
-  readonly mounts: string;
+  readonly plan: MountPlan;
   setReferenced(referenced: boolean): void;
   discard(): Promise<void>;
 }
@@ -37,10 +38,10 @@ export function isPlain(spec: ExpectedSandbox): boolean {
 /** `start` brings up the sandbox of a record in a directory, as it does for every other. */
 export async function makeSpare(
   stateDir: string,
-  start: (record: SandboxRecord, paths: SandboxPaths) => Promise<StartedSandbox & Pick<Spare, 'mounts'>>,
+  start: (record: SandboxRecord, paths: SandboxPaths) => Promise<StartedSandbox & Pick<Spare, 'plan'>>,
 ): Promise<Spare> {
   const paths = pathsIn(join(stateDir, 'spares', draftName('spare', makerMark(), uniqueName())));
-  await mkdir(paths.dir, { recursive: true, mode: 0o700 });
+  mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
   try {
     const plain = { name: '', labels: {}, kind: 'execution', network: 'none', ephemeral: true } as const;
     const started = await start(newRecord(plain, undefined, 0), paths);
@@ -66,8 +67,8 @@ export async function become(spare: Spare, record: SandboxRecord, { dir }: Sandb
   const { init, holder, cgroups } = spare.record;
   const named = { ...record, maker: undefined, init, holder, cgroups };
   try {
-    await writeFirstRecord(spare.paths, named);
-    await rename(spare.paths.dir, dir);
+    writeFirstRecord(spare.paths, named);
+    renameSync(spare.paths.dir, dir);
   } catch (cause) {
     await spare.discard();
     throw cause;

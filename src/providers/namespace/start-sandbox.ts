@@ -1,6 +1,7 @@
 /** Turns blank namespaces into a running sandbox: mounts, first process, resident shell. */
 import { OnlyShell } from './armed-shell.ts';
 import type { Blank } from './blank.ts';
+import type { MountPlan } from './mount-plan.ts';
 import type { Channel } from './channel.ts';
 import { ResidentShell } from './resident-shell.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
@@ -9,8 +10,7 @@ import type { Life, Setup } from './setup.ts';
 /** What the setup must find in place. */
 export interface Prepared {
   readonly mountTable: string;
-  /** Where it mounts the new root. */
-  readonly target: string;
+  readonly plan: MountPlan;
   readonly limits: string;
   /** Its resident's pipes are made, unless one command is expected. */
   readonly channel: Channel;
@@ -46,7 +46,8 @@ export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortS
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     if (signal.aborted) onAbort();
-    const { mountTable, target, limits, channel } = plan.prepared;
+    const { mountTable, limits, channel } = plan.prepared;
+    const { target } = plan.prepared.plan;
     setup.lifeline.write(`${[mountTable, target, limits, plan.doors.join(' '), plan.life].join('\n')}\n`);
     plan.onTold?.();
     channel.prepareSlot();

@@ -39,7 +39,7 @@ export async function findUplink(
 export async function openUplink(
   { name, init, holder }: UplinkSandbox,
   wanted: UplinkTool | undefined,
-  record: (uplink: Uplink) => Promise<void>,
+  record: (uplink: Uplink) => void,
 ): Promise<void> {
   const found = await findUplink(wanted === undefined ? undefined : [wanted]);
   if (typeof found === 'object') {
@@ -47,7 +47,7 @@ export async function openUplink(
   }
   if (found !== 'veth') return record(await openTap(found, init, holder));
   const veth = newVeth();
-  await record(veth);
+  record(veth);
   await openVeth(veth, init, name);
 }
 
