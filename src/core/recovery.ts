@@ -120,9 +120,10 @@ export function judgeMissing(facts: SightedFacts): Verdict {
     : { action: 'watch', reason: `${what}; ${wait}` };
 }
 
-/** A row that says it rests, of what the provider has running: whoever put it to rest died before it was done. */
+/** A row that says it rests, of what the provider has awake, or only paused: whoever put it to rest died before it was done. */
 export function judgeAwake(facts: SightedFacts, state: 'paused' | 'stopped'): Verdict {
-  const what = `on record as ${state}, but the provider has it running`;
+  const fact = state === 'paused' ? 'has it running' : 'still has its processes';
+  const what = `on record as ${state}, but the provider ${fact}`;
   const wait = waitFor(facts);
   return wait === undefined
     ? { action: state === 'paused' ? 'pause' : 'stop', reason: `${what}, ${facts.sightings} times` }

@@ -21,6 +21,16 @@ it.each([
   expect((await manager.reap()).verdicts).toMatchObject([{ sandboxId, action: 'keep' }]);
 });
 
+it('ends what is frozen though the record says that it was stopped', async () => {
+  const { stage, manager, sandboxId } = await halfRested('stop', { isPaused: true });
+  expect(stage.world.boxes[0]?.state).toBe('paused');
+  expect((await manager.reap()).verdicts).toMatchObject([{ sandboxId, state: 'stopped', action: 'watch' }]);
+  await stage.clock.advance(ORPHAN_GRACE_MS);
+  expect((await manager.reap()).verdicts).toMatchObject([{ sandboxId, action: 'stop' }]);
+  expect(stage.world.boxes[0]?.state).toBe('stopped');
+  expect((await manager.reap()).verdicts).toMatchObject([{ sandboxId, action: 'keep' }]);
+});
+
 it('says what went wrong and tries again', async () => {
   const { stage, manager } = await halfRested('pause');
   await manager.reap();
@@ -45,10 +55,12 @@ it('leaves it to whoever wakes it meanwhile', async () => {
 
 async function halfRested(
   verb: 'pause' | 'stop',
+  { isPaused = false } = {},
 ): Promise<{ readonly stage: Stage; readonly manager: StageProcess['manager']; readonly sandboxId: string }> {
   const stage = new Stage();
   const dead = await stage.process({ policy: { autoStopMinutes: 0 } });
   const { sandboxId } = await dead.manager.session(KEY);
+  if (isPaused) await dead.manager.sandboxes.pause(sandboxId);
   stage.world.plan(verb, { type: 'stuck' });
   void dead.manager.sandboxes[verb](sandboxId);
   await stage.clock.advance(1);

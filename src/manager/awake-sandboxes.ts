@@ -1,4 +1,4 @@
-/** Sandboxes on record as resting that their provider has running: whoever put them to rest died on the way. */
+/** Sandboxes on record as resting that their provider has running, or paused instead of stopped: whoever put them to rest died on the way. */
 import type { ReapVerdict } from '../core/api.ts';
 import { judgeAwake } from '../core/recovery.ts';
 import type { SandboxRecord } from '../store/records.ts';

@@ -107,8 +107,11 @@ function isMissing(record: SandboxRecord, owner: OwnerFact, states: ReadonlyMap<
   return owner !== 'alive' && owner !== 'unknown';
 }
 
+/** More so than its row says: what is paused keeps the processes that a stop ends. */
 function isAwake(record: SandboxRecord, owner: OwnerFact, states: ReadonlyMap<string, string>): boolean {
-  if (states.get(record.name) !== 'running' || !isAtRest(record)) return false;
+  const state = states.get(record.name);
+  const isHalfAwake = state === 'paused' && record.state === 'stopped';
+  if (!isAtRest(record) || (state !== 'running' && !isHalfAwake)) return false;
   return owner !== 'alive' && owner !== 'unknown';
 }
 

@@ -71,6 +71,17 @@ describe.runIf(usable)('the namespace provider', () => {
     await provider.destroy(ref, signal);
   });
 
+  it('starts what is frozen and was said to be stopped', async ({ signal }) => {
+    const spec = { name: 'sublet-frozen', labels: {}, kind: 'execution', network: 'none', ephemeral: false } as const;
+    const { ref } = await provider.create(spec, signal);
+    await provider.pause?.(ref, signal);
+    await provider.start?.(ref, signal);
+    const handle = await provider.attach(ref, signal);
+    expect(handle?.state).toBe('running');
+    expect(await handle?.commands.run('echo on')).toMatchObject({ stdout: 'on\n' });
+    await provider.destroy(ref, signal);
+  });
+
   it('leaves no sandbox behind', async () => {
     expect(await readdir(join(stateDir, 'sandboxes'))).toEqual([]);
   });

@@ -172,7 +172,8 @@ export class NamespaceProvider implements SandboxProvider {
   start(ref: SandboxRef, signal: AbortSignal, options: AttachOptions = {}): Promise<void> {
     return this.#alone(ref, signal, async () => {
       const record = await this.#known(ref);
-      if (await isUp(record)) return;
+      // It may be up and frozen: whoever was to stop it was killed, and the record said that it was done.
+      if (await isUp(record)) return thaw((await this.#starter.host()).cgroups, record);
       await this.#end(record);
       await this.#startAgain(record, options, signal);
     });
