@@ -1,6 +1,7 @@
 /** A hold on a sandbox that others may pause, replace or take. */
 import { expect, it } from 'vitest';
-import { Stage } from '../../test/setup/stage.ts';
+import type { Session } from '../core/api.ts';
+import { SECOND, Stage } from '../../test/setup/stage.ts';
 
 const KEY = { user: 'ada', task: 'thesis' };
 
@@ -37,3 +38,34 @@ it('does not go on in a sandbox that was lost', async () => {
   });
   await expect(session.files.readText('a')).rejects.toMatchObject({ code: 'CLOSED' });
 });
+
+it('sends nothing into a sandbox that was tightened once it was awake', async () => {
+  const { stage, session } = await asleep();
+  // It is found asleep, woken, and found awake, which takes a while.
+  stage.world.plan('attach', { type: 'slow', ms: 0 }, { type: 'slow', ms: SECOND });
+  const asked = session.commands.run('connect');
+  await stage.clock.advance(SECOND / 2);
+  expect((await stage.row(session.sandboxId)).state).toBe('running');
+  await stage.store.tightenSession(session.key, 'none', 'customer data read', stage.clock.now());
+  expect(await stage.passing(asked)).toMatchObject({ exitCode: 1 });
+  expect(stage.world.boxes).toMatchObject([{ network: 'none' }]);
+});
+
+it('goes on in a sandbox that was tightened while it was being woken', async () => {
+  const { stage, session } = await asleep();
+  stage.world.plan('resume', { type: 'slow', ms: SECOND });
+  const asked = session.commands.run('connect');
+  await stage.clock.advance(SECOND / 2);
+  expect((await stage.row(session.sandboxId)).state).toBe('paused');
+  await stage.store.tightenSession(session.key, 'none', 'customer data read', stage.clock.now());
+  expect(await stage.passing(asked)).toMatchObject({ exitCode: 1 });
+  expect(stage.world.boxes).toMatchObject([{ network: 'none', state: 'running' }]);
+});
+
+async function asleep(): Promise<{ readonly stage: Stage; readonly session: Session }> {
+  const stage = new Stage();
+  const { manager } = await stage.process();
+  const session = await manager.session(KEY);
+  await manager.sandboxes.pause(session.sandboxId);
+  return { stage, session };
+}

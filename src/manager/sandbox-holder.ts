@@ -9,6 +9,8 @@ import type { LiveSandbox } from './live-sandbox.ts';
 import { readySandbox } from './ready-sandbox.ts';
 
 const RESTING = ['running', 'paused', 'stopped'];
+/** Others put it to rest or tighten it while it is being woken; not as often as this without end. */
+const MAX_ROUNDS = 10;
 
 export class SandboxHolder {
   live: LiveSandbox;
@@ -21,9 +23,22 @@ export class SandboxHolder {
 
   /**
    * The sandbox, ready to be used. The record is asked every time, because other processes may have paused it, destroyed it
-   * or taken it for themselves. `lease` is the caller's. LEASE_HELD or LEASE_LOST when it is not ours to use; CLOSED when it was destroyed meanwhile.
+   * or taken it for themselves, and again after it was woken. `lease` is the caller's. LEASE_HELD or LEASE_LOST when it is not ours
+   * to use; CLOSED when it was destroyed meanwhile.
    */
   async awake(lease?: KeptLease): Promise<LiveSandbox> {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const record = await this.#mayUse(lease);
+      if (record !== undefined && this.#isReady(record)) return this.live;
+      await this.#revive(record);
+    }
+    throw new SubletError('STATE_CONFLICT', `Sandbox ${this.live.id} kept changing while it was being woken.`, {
+      details: { sandboxId: this.live.id },
+      hint: 'Try again; look for processes that keep putting it to rest with: sublet events',
+    });
+  }
+
+  async #mayUse(lease: KeptLease | undefined): Promise<SandboxRecord | undefined> {
     const engine = this.#engine;
     lease?.assertKept();
     // Another handle may have had the sandbox replaced; tokens of two sandboxes say nothing of each other.
@@ -33,27 +48,23 @@ export class SandboxHolder {
     else if (lease !== undefined) throw lostError(this.live, lease.token);
     // Its term may have passed while the record was asked.
     lease?.assertKept();
-    const isReady =
-      record?.state === 'running' &&
-      !this.live.isResting &&
-      !this.live.isGone &&
-      !violates(this.live.network, record.network);
-    return isReady ? this.live : this.#revive(record, lease);
+    return record;
   }
 
-  async #revive(record: SandboxRecord | undefined, lease: KeptLease | undefined): Promise<LiveSandbox> {
+  #isReady({ state, network }: SandboxRecord): boolean {
+    const { live } = this;
+    return state === 'running' && !live.isResting && !live.isGone && !violates(live.network, network);
+  }
+
+  /** Returns when it is worth looking again. */
+  async #revive(record: SandboxRecord | undefined): Promise<void> {
     this.#engine.assertOpen();
     if (record !== undefined && RESTING.includes(record.state)) {
       const { env } = this.live;
       const readiness = await readySandbox(this.#engine, record, { env: async () => env, cause: 'used again' });
-      if (readiness.status === 'ready') {
-        this.live = readiness.live;
-        // It may have taken long, and somebody else may have it to himself by now.
-        const present = await this.#engine.ports.store.getSandbox(record.id);
-        if (present !== undefined) await assertMayUse(this.#engine, present, lease?.token);
-        lease?.assertKept();
-        return readiness.live;
-      }
+      if (readiness.status === 'ready') this.live = readiness.live;
+      if (readiness.status === 'ready' || readiness.status === 'changed') return;
+      if (readiness.status === 'unsafe') await readiness.live.close();
     }
     throw new SubletError(
       'CLOSED',

@@ -75,8 +75,8 @@ const RATCHET_MUTANTS: readonly Mutant[] = [
   ]),
   mutant('a handle goes on in a sandbox that was to be cut off', '6', [
     'src/manager/sandbox-holder.ts',
-    '!violates(this.live.network, record.network);',
-    'record.network.length > 0;',
+    '&& !violates(live.network, network);',
+    '&& network.length > 0;',
   ]),
   mutant(
     'a sandbox that was tightened while it was made is given out',
