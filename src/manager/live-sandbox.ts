@@ -20,7 +20,7 @@ export class LiveSandbox {
   deadManToldAt: number | undefined;
   isExtending = false;
   lastHealthyAt: number | undefined;
-  /** Set when a use hinted that the sandbox is gone: the next acquire asks, whatever the policy says. */
+  /** Set when something hinted that the sandbox is gone or at rest: the next use asks, whatever the policy says. */
   isDoubted = false;
   /** This process paused or stopped it: it has to be woken before it is used. */
   isResting = false;

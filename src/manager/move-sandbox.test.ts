@@ -17,6 +17,27 @@ describe('a stop that fails', () => {
     expect((await again.commands.run('echo on')).stdout).toBe('on\n');
   });
 
+  it.each<Fault>([{ type: 'refused' }, { type: 'lost-answer' }])(
+    '(%o) is looked into by who holds it',
+    async (fault) => {
+      const stage = new Stage();
+      const [mine, theirs] = [await stage.process(), await stage.process()];
+      const session = await stage.passing(mine.manager.session({ user: 'ann', task: 'held' }), SECOND);
+      stage.world.plan('stop', fault);
+      await expect(mine.manager.sandboxes.stop(session.sandboxId)).rejects.toMatchObject({
+        code: 'PROVIDER_UNAVAILABLE',
+      });
+      expect((await stage.passing(session.commands.run('echo on'))).stdout).toBe('on\n');
+      // A handle of another process hears of it by a use that fails, and then looks too.
+      stage.world.plan('stop', fault);
+      await expect(theirs.manager.sandboxes.stop(session.sandboxId)).rejects.toMatchObject({
+        code: 'PROVIDER_UNAVAILABLE',
+      });
+      await session.commands.run('echo perhaps').catch(() => undefined);
+      expect((await stage.passing(session.commands.run('echo on'))).stdout).toBe('on\n');
+    },
+  );
+
   it.each<Fault>([{ type: 'refused' }, { type: 'lost-answer' }])('(%o) does not wake what slept', async (fault) => {
     const stage = new Stage();
     const { manager } = await stage.process();

@@ -39,6 +39,15 @@ it('does not go on in a sandbox that was lost', async () => {
   await expect(session.files.readText('a')).rejects.toMatchObject({ code: 'CLOSED' });
 });
 
+it('says of every use that its sandbox is gone', async () => {
+  const stage = new Stage();
+  const { manager } = await stage.process();
+  const session = await manager.session(KEY);
+  stage.world.remove((await stage.row(session.sandboxId)).name);
+  for (const command of ['echo no', 'echo neither'])
+    await expect(session.commands.run(command)).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+});
+
 it('sends nothing into a sandbox that was tightened once it was awake', async () => {
   const { stage, session } = await asleep();
   // It is found asleep, woken, and found awake, which takes a while.

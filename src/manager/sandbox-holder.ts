@@ -53,7 +53,9 @@ export class SandboxHolder {
 
   #isReady({ state, network }: SandboxRecord): boolean {
     const { live } = this;
-    return state === 'running' && !live.isResting && !live.isGone && !violates(live.network, network);
+    // What failed at the provider may have been done all the same.
+    const isTrusted = !live.isResting && !live.isGone && !live.isDoubted;
+    return state === 'running' && isTrusted && !violates(live.network, network);
   }
 
   /** Returns when it is worth looking again. */
@@ -64,7 +66,8 @@ export class SandboxHolder {
       const readiness = await readySandbox(this.#engine, record, { env: async () => env, cause: 'used again' });
       if (readiness.status === 'ready') this.live = readiness.live;
       if (readiness.status === 'ready' || readiness.status === 'changed') return;
-      if (readiness.status === 'unsafe') await readiness.live.close();
+      if (readiness.status === 'lost') throw goneError(record);
+      await readiness.live.close();
     }
     throw new SubletError(
       'CLOSED',
@@ -75,4 +78,11 @@ export class SandboxHolder {
       },
     );
   }
+}
+
+function goneError({ id }: SandboxRecord): SubletError {
+  return new SubletError('SANDBOX_LOST', `Sandbox ${id} is gone, and Sublet did not destroy it.`, {
+    details: { sandboxId: id },
+    hint: 'Ask for the session again: its policy says what becomes of it.',
+  });
 }
