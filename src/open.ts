@@ -103,6 +103,8 @@ async function warm(
 ): Promise<void> {
   try {
     const kind = 'execution';
+    // Providers make what they need below the home, and take for granted that this is possible.
+    await ensureHome(installation.config.home);
     const resolved = await resolve(installation, expected, { kind });
     const { expectsOneCommand } = expected;
     await (

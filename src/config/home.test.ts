@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -34,5 +34,33 @@ describe('ensureHome', () => {
     } finally {
       await rm(root, { recursive: true, force: true });
     }
+  });
+
+  it('says what is in the way', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'sublet-home-'));
+    try {
+      const file = join(root, 'file');
+      await writeFile(file, '');
+      for (const home of [file, join(file, 'below'), join(file, 'far/below')])
+        await expect(ensureHome(homePaths({ SUBLET_HOME: home }))).rejects.toMatchObject({
+          code: 'CONFIG_INVALID',
+          message: expect.stringMatching(/cannot be made: something .* no directory/u),
+          hint: expect.stringContaining('SUBLET_HOME'),
+        });
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  });
+
+  it.runIf(process.platform === 'linux').each([
+    ['/proc/no-such-place', 'CONFIG_INVALID'],
+    ['/proc/no-such-place/below', 'CONFIG_INVALID'],
+    ['/sys/no-such-place', 'PERMISSION_DENIED'],
+  ])('gives up %s, where nothing can be made', async (home, code) => {
+    await expect(ensureHome(homePaths({ SUBLET_HOME: home }))).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(home),
+      hint: expect.stringContaining('SUBLET_HOME'),
+    });
   });
 });

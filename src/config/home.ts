@@ -1,8 +1,9 @@
 /** Where Sublet keeps its things: `~/.sublet`, or `SUBLET_HOME`. Nothing is made before the first write. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
+import { isForbidden } from './private-file.ts';
 
 export interface HomePaths {
   readonly home: string;
@@ -28,10 +29,57 @@ export function homePaths(env: Environment = process.env): HomePaths {
   };
 }
 
-/** Makes the home, readable by its owner only. Already there is success, and its mode is left alone. */
-export async function ensureHome(paths: HomePaths): Promise<void> {
-  mkdirSync(paths.home, { recursive: true, mode: 0o700 });
+/**
+ * Makes the home, readable by its owner only. Already there is success, and its mode is left alone. PERMISSION_DENIED when this
+ * user may not make it, CONFIG_INVALID when nobody can.
+ */
+export async function ensureHome({ home }: HomePaths): Promise<void> {
+  try {
+    makeDirectories(home);
+  } catch (cause) {
+    throw unmakeable(home, cause as NodeJS.ErrnoException);
+  }
 }
+
+// One at a time: Node's own way to make all of them tries for ever where none can be made, as below /proc.
+function makeDirectories(dir: string, isLastTry = false): void {
+  try {
+    mkdirSync(dir, { mode: 0o700 });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && isDirectory(dir)) return;
+    if (code !== 'ENOENT' || isLastTry || dirname(dir) === dir) throw cause;
+    makeDirectories(dirname(dir));
+    makeDirectories(dir, true);
+  }
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'that file system is read-only',
+  EEXIST: 'something that is no directory has its name',
+  ENOTDIR: 'something above it is no directory',
+  ENOENT: 'nothing can be made there',
+};
+
+function unmakeable(home: string, cause: NodeJS.ErrnoException): SubletError {
+  return new SubletError(
+    isForbidden(cause) ? 'PERMISSION_DENIED' : 'CONFIG_INVALID',
+    `The home ${home} cannot be made: ${WHY[cause.code ?? ''] ?? cause.message}.`,
+    { cause, details: { home }, hint: WRITABLE_HOME },
+  );
+}
+
+const WRITABLE_HOME = 'Set SUBLET_HOME to a directory that Sublet may write.';
 
 function userHome(): string {
   try {
@@ -39,7 +87,7 @@ function userHome(): string {
   } catch (cause) {
     throw new SubletError('CONFIG_INVALID', 'This user has no home directory.', {
       cause,
-      hint: 'Set SUBLET_HOME to a directory that Sublet may write.',
+      hint: WRITABLE_HOME,
     });
   }
 }

@@ -3,9 +3,9 @@ import { mkdir, readdir, readlink, realpath, rename, rm, stat, symlink } from 'n
 import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
-import type { HomePaths } from './home.ts';
+import { ensureHome, type HomePaths } from './home.ts';
 import { nearest } from './nearest.ts';
-import { isMissing, unreadableError } from './private-file.ts';
+import { isForbidden, isMissing, unreadableError, unwritableError } from './private-file.ts';
 
 export interface NamedImage {
   readonly name: string;
@@ -42,10 +42,15 @@ export async function addImage(home: HomePaths, name: string, path: string): Pro
       hint: 'Give a directory or a tarball that holds a root file system.',
     });
   });
-  await mkdir(imagesDir(home), { recursive: true, mode: 0o700 });
-  const draft = join(imagesDir(home), `.${randomUUID()}`);
-  await symlink(target, draft);
-  await rename(draft, linkOf(home, name));
+  await ensureHome(home);
+  try {
+    await mkdir(imagesDir(home), { recursive: true, mode: 0o700 });
+    const draft = join(imagesDir(home), `.${randomUUID()}`);
+    await symlink(target, draft);
+    await rename(draft, linkOf(home, name));
+  } catch (cause) {
+    throw isForbidden(cause) ? unwritableError(linkOf(home, name), cause) : cause;
+  }
   return describe(home, name);
 }
 

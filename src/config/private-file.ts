@@ -14,7 +14,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
     await rename(draft, target);
   } catch (cause) {
     await rm(draft, { force: true });
-    throw cause;
+    throw isForbidden(cause) ? unwritableError(target, cause) : cause;
   }
 }
 
@@ -25,6 +25,19 @@ export function isOpenToOthers(mode: number): boolean {
 export function isMissing(cause: unknown): boolean {
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
   return code === 'ENOENT' || code === 'ENOTDIR';
+}
+
+export function isForbidden(cause: unknown): boolean {
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code ?? '';
+  return code === 'EACCES' || code === 'EPERM' || code === 'EROFS';
+}
+
+export function unwritableError(path: string, cause: unknown): SubletError {
+  return new SubletError('PERMISSION_DENIED', `${path} cannot be written by this user.`, {
+    cause,
+    details: { path },
+    hint: `Check who owns its directory: ls -ld ${dirname(path)}; or set SUBLET_HOME to one that this user may write.`,
+  });
 }
 
 export function unreadableError(path: string, cause: unknown): SubletError {

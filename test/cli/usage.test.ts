@@ -36,6 +36,21 @@ describe('help', () => {
   });
 });
 
+describe.runIf(process.platform === 'linux')('a home that cannot be made', () => {
+  it.each([['ls'], ['run', '--', 'true'], ['new'], ['images', 'add', 'x', '.'], ['config', 'set', 'E2B_API_KEY']])(
+    'ends %s %s with the reason and what to do',
+    async (...args) => {
+      const env = { SUBLET_HOME: '/proc/no-such-place/home' };
+      const { status, stdout, stderr } = await sublet.run(args, { env, input: 'key\n' });
+      expect([status, stdout]).toEqual([78, '']);
+      expect(stderr).toBe(
+        'sublet: CONFIG_INVALID: The home /proc/no-such-place/home cannot be made: nothing can be made there.\n' +
+          '  Set SUBLET_HOME to a directory that Sublet may write.\n',
+      );
+    },
+  );
+});
+
 describe('usage errors', () => {
   it.each([
     [['rnu', '--', 'true'], 'There is no command "rnu".', 'Did you mean "sublet run"?'],

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Labels } from '../../core/spec.ts';
+import { makeDirectories } from '../../provider/posix/make-directories.ts';
 import { newTagGroup, type TagGroup } from '../../provider/posix/process-tree.ts';
 import type { SandboxSpec } from '../../provider/provider.ts';
 import { type LocalPaths, sandboxesDir, volumePath } from './local-config.ts';
@@ -24,7 +25,7 @@ export async function makeSandbox(
   spec: SandboxSpec,
   now: number,
 ): Promise<boolean> {
-  await mkdir(sandboxesDir(stateDir), { recursive: true, mode: 0o700 });
+  makeDirectories(sandboxesDir(stateDir), 0o700);
   const workdir = spec.contextId === undefined ? paths.workspace : volumePath(stateDir, spec.contextId);
   const record: LocalRecord = {
     name: spec.name,

@@ -5,6 +5,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { NetworkLevel } from '../../core/network.ts';
 import type { Labels, Limits, Mount } from '../../core/spec.ts';
+import { makeDirectories } from '../../provider/posix/make-directories.ts';
 import type { SandboxSpec } from '../../provider/provider.ts';
 import { type SandboxPaths, sandboxPaths } from './layout.ts';
 import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
@@ -103,13 +104,16 @@ export async function isRunning(record: SandboxRecord): Promise<boolean> {
 export function reserve(stateDir: string, name: string): boolean {
   const { dir } = sandboxPaths(stateDir, name);
   try {
-    mkdirSync(dir, { mode: 0o700 });
+    try {
+      mkdirSync(dir, { mode: 0o700 });
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+      makeDirectories(dirname(dir), 0o700);
+      mkdirSync(dir, { mode: 0o700 });
+    }
     return true;
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return false;
-    if (code !== 'ENOENT') throw cause;
-    mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
-    return reserve(stateDir, name);
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw cause;
   }
 }

@@ -35,6 +35,12 @@ describe('openSqliteStore', () => {
     expect((await stat(directory)).mode & 0o777).toBe(0o755);
   });
 
+  it.runIf(process.platform === 'linux')('gives up where no directory can be made', async () => {
+    await expect(openSqliteStore({ path: '/proc/no-such-place/a/sublet.db' })).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+    });
+  });
+
   it('opens a path with characters that mean something in a URL', async () => {
     const odd = join(directory, 'a b?mode=memory#x%41 ü', 'sublet.db');
     const first = await openSqliteStore({ path: odd });

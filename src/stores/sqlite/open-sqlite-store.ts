@@ -54,7 +54,7 @@ function openExisting(path: string): Promise<Database> {
 // Made under another name and linked, because closing a descriptor of a file drops every lock that this process holds
 // on it, and SQLite in this process may have opened the file the moment it has its name.
 async function createFile(path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeDirectories(dirname(path));
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, '', { mode: 0o600, flag: 'wx' });
   try {
@@ -63,5 +63,18 @@ async function createFile(path: string): Promise<void> {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
   } finally {
     await rm(draft);
+  }
+}
+
+// One at a time: Node's own way to make all of them tries for ever where none can be made, as below /proc.
+async function makeDirectories(dir: string, isLastTry = false): Promise<void> {
+  try {
+    await mkdir(dir, { mode: 0o700 });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || isLastTry || dirname(dir) === dir) throw cause;
+    await makeDirectories(dirname(dir));
+    await makeDirectories(dir, true);
   }
 }
