@@ -52,20 +52,26 @@ function removeEmpty(dir: string): boolean {
   }
 }
 
-/** Half the system calls of the general `rm`, which asks what each entry is. */
+/** Half the system calls of the general `rm`, which asks what each entry is. What somebody else removes meanwhile is removed. */
 async function removeDirectory(dir: string): Promise<void> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) =>
-    cause.code === 'ENOENT' ? undefined : Promise.reject(cause),
-  );
+  const entries = await readdir(dir, { withFileTypes: true }).catch(ignoreMissing);
   if (entries === undefined) return;
   for (let start = 0; start < entries.length; start += AT_ONCE) {
     await Promise.all(
       entries
         .slice(start, start + AT_ONCE)
-        .map((entry) => (entry.isDirectory() ? removeDirectory(join(dir, entry.name)) : unlink(join(dir, entry.name)))),
+        .map((entry) => (entry.isDirectory() ? removeDirectory : removeFile)(join(dir, entry.name))),
     );
   }
-  await rmdir(dir);
+  await rmdir(dir).catch(ignoreMissing);
+}
+
+function removeFile(path: string): Promise<void> {
+  return unlink(path).catch(ignoreMissing);
+}
+
+function ignoreMissing(cause: NodeJS.ErrnoException): undefined {
+  if (cause.code !== 'ENOENT') throw cause;
 }
 
 const AT_ONCE = 32;
