@@ -145,6 +145,11 @@ export const MUTANTS: readonly Mutant[] = [
     'export const ORPHAN_GRACE_MS: number = 2 * 60_000;',
     'export const ORPHAN_GRACE_MS: number = 0;',
   ]),
+  mutant('what is frozen counts as stopped', '2', [
+    'src/manager/reconcile.ts',
+    "const isHalfAwake = state === 'paused' && record.state === 'stopped';",
+    'const isHalfAwake = false;',
+  ]),
   mutant('a process is known by its pid alone', '2', [
     'test/simulation/host.ts',
     'identity.pidStartedAt === asked.pidStartedAt,',

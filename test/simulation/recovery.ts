@@ -77,6 +77,13 @@ export function leaks(simulation: Simulation): readonly string[] {
       )
       .map(({ id, state }) => `the row of ${id} says ${state}, and the provider does not have it`),
     ...[...sandboxes.values()]
+      .filter(({ state, name, ownerId }) => {
+        const fact = cloud.find(name)?.state ?? state;
+        const isAwake = (fact === 'running' && state === 'paused') || (fact !== 'stopped' && state === 'stopped');
+        return isAwake && !laws.truth.processOf(ownerId)?.isRunning;
+      })
+      .map(({ id, state, name }) => `the row of ${id} says ${state}, and it is ${cloud.find(name)?.state}`),
+    ...[...sandboxes.values()]
       .filter(({ state }) => state === 'creating' || state === 'destroying')
       .map(({ id, state }) => `${id} is ${state} for ever`),
     ...[...sandboxes.values()]
