@@ -1,6 +1,7 @@
 /** What a sandbox is like, read from the host's side: nothing inside has a say in it. Two fresh ones of a kind are alike. */
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readFile } from 'node:fs/promises';
+import { readCommandLine } from './command-line.ts';
 import { DISK_DIRS } from './layout.ts';
 import { SETUP } from './setup-script.ts';
 
@@ -63,8 +64,8 @@ async function readMounts(pid: number): Promise<readonly string[]> {
 async function readProcesses(pid: number): Promise<readonly string[]> {
   const proc = `/proc/${pid}/root/proc`;
   const pids = (await readdir(proc)).filter((name) => /^\d+$/u.test(name));
-  const lines = await Promise.all(pids.map((inner) => readFile(`${proc}/${inner}/cmdline`, 'utf8').catch(() => '')));
-  return lines.map((line) => line.replaceAll('\0', ' ').trim()).filter((line) => line !== '' && !isOwnShell(line));
+  const lines = await Promise.all(pids.map((inner) => readCommandLine(`${proc}/${inner}/cmdline`)));
+  return lines.filter((line) => line !== '' && !isOwnShell(line));
 }
 
 /** The last of the set-up may still be on its way out. */
