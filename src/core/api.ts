@@ -147,6 +147,8 @@ export interface SandboxInfo {
   /** Why it is in its state. */
   readonly cause: string;
   readonly host: string;
+  /** The process that it follows has died, and nobody has seen to it yet: the next sweep does. Told by `list`. */
+  readonly ownerDied?: true | undefined;
 }
 
 /** One sandbox with those who have it and what happened to it: who destroyed it, and why. */

@@ -4,9 +4,10 @@ import { SubletError } from '../core/errors.ts';
 import type { MigrateOptions, MigrationReport } from '../core/migration.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
 import type { SandboxMetrics } from '../core/spec.ts';
-import { LIVE_STATES } from '../core/states.ts';
+import { isLive, LIVE_STATES } from '../core/states.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { createAgentHandle } from './agent-handle.ts';
+import { isAtRest } from './awake-sandboxes.ts';
 import { requireCapability } from './check-capabilities.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
@@ -33,7 +34,10 @@ export class SandboxManagement implements Sandboxes {
     const { provider, sessionKey, limit } = filter;
     const states = filter.states ?? (filter.all === true ? undefined : LIVE_STATES);
     const records = await this.#engine.ports.store.findSandboxes({ states, provider, sessionKey, limit });
-    return records.map((record) => this.#info(record));
+    const abandoned = await this.#abandoned(records);
+    return records.map((record) =>
+      abandoned.has(record) ? { ...this.#info(record), ownerDied: true } : this.#info(record),
+    );
   }
 
   async get(idOrPrefix: string): Promise<SandboxInfo> {
@@ -99,6 +103,15 @@ export class SandboxManagement implements Sandboxes {
       'metrics',
       async (provider, ref, signal) => (await provider.metrics?.(ref, signal)) ?? {},
     );
+  }
+
+  /** What is on record as it was when its process died. What rests goes on resting. */
+  async #abandoned(records: readonly SandboxRecord[]): Promise<ReadonlySet<SandboxRecord>> {
+    const { owners, ownerId } = this.#engine;
+    const others = records.filter((record) => isLive(record.state) && !isAtRest(record) && record.ownerId !== ownerId);
+    if (others.length === 0) return new Set();
+    const census = await owners.census();
+    return new Set(others.filter((record) => census.of(record.ownerId) === 'dead'));
   }
 
   /** undefined from `change` means that the row moved in between. */

@@ -33,6 +33,11 @@ describe.runIf(await requirement('namespace'))('sublet reap', () => {
     ]);
   });
 
+  it('is what the list shows to be due', async () => {
+    expect(await sublet.output(['ls'])).toMatch(new RegExp(`^${id} +running, its owner died +`, 'm'));
+    expect(await sublet.json(['ls', '--json'])).toMatchObject([{ id, state: 'running', ownerDied: true }]);
+  });
+
   it('is what the doctor advises', async () => {
     const { stdout } = await sublet.run(['doctor', 'namespace']);
     expect(stdout).toMatch(new RegExp(`note  owners: what these processes left waits to be seen to: ${pid} on `));
@@ -48,5 +53,6 @@ describe.runIf(await requirement('namespace'))('sublet reap', () => {
     expect(story).toMatch(/^ +\S+ +sandbox\.paused +its owner died, and onExit is pause$/m);
     expect(await sublet.output(['events'])).toMatch(new RegExp(`owner\\.died +process ${pid} on `));
     expect(await sublet.output(['reap'])).toBe('1 kept');
+    expect(await sublet.output(['ls'])).toMatch(new RegExp(`^${id} +paused +namespace `, 'm'));
   });
 });

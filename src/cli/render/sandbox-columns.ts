@@ -19,7 +19,7 @@ const STATE_COLOUR: Readonly<Record<SandboxState, Colour>> = {
 export function sandboxColumns(sandboxes: readonly SandboxInfo[], now: number): readonly Column<SandboxInfo>[] {
   const columns: Column<SandboxInfo>[] = [
     { title: 'ID', value: (row) => row.id },
-    { title: 'STATE', value: (row) => row.state, colour: (row) => STATE_COLOUR[row.state] },
+    { title: 'STATE', value: stateText, colour: (row) => (row.ownerDied ? 'bad' : STATE_COLOUR[row.state]) },
     { title: 'SANDBOX', value: sandboxName, shrinks: true },
     { title: 'SESSION', value: (row) => row.sessionKey ?? '', shrinks: true },
     { title: 'NETWORK', value: (row) => row.network },
@@ -31,6 +31,10 @@ export function sandboxColumns(sandboxes: readonly SandboxInfo[], now: number): 
     columns.push({ title: 'DEAD MAN', value: (row) => formatUntil(row.deadManAt, now) });
   }
   return columns;
+}
+
+function stateText({ state, ownerDied }: SandboxInfo): string {
+  return ownerDied ? `${state}, its owner died` : state;
 }
 
 function sandboxName({ profile, provider }: SandboxInfo): string {
