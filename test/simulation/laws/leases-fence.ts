@@ -49,7 +49,9 @@ export class LeasesFence implements Law {
       this.#violate(`${by.name} takes ${id} from ${held.by.name}, whose lease lasts for ${held.until - now} ms more`);
     if (isRenewed && held !== undefined && held.by !== by)
       this.#violate(`${by.name} renews the lease ${lease.token} on ${id}, which ${held.by.name} has`);
-    const since = isRenewed ? (held?.since ?? now) : now;
+    // What lapsed before its renewal came was free meanwhile, and begins anew.
+    const hasLasted = isRenewed && held !== undefined && now < held.until;
+    const since = hasLasted ? held.since : now;
     const holder = isRenewed ? (held?.by ?? by) : by;
     // Its holder counts the term from when it asked.
     this.#held.set(id, { token: lease.token, by: holder, since, until: this.#simulation.askedAt + lease.ttlMs });
