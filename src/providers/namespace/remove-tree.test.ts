@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { beginToRemove, removeTree } from './remove-tree.ts';
+import { beginToClear, removeSmall, removeTree } from './remove-tree.ts';
 
 let root = '';
 
@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 it.each([
-  ['beginToRemove', beginToRemove],
+  ['beginToClear', (disk: string) => beginToClear({ disk, channel: join(disk, 'channel') })],
   ['removeTree', removeTree],
 ] as const)('%s goes on past what others have just removed', async (name, remove) => {
   for (let round = 0; round < 20; round++) {
@@ -32,6 +32,28 @@ it('removes what not even its owner may enter', async () => {
   await removeTree(dir);
   await removeTree(dir);
   expect(await readdir(root)).not.toContain('closed');
+});
+
+it('removes a few small files at once, and leaves what is more to others', async () => {
+  const few = join(root, 'few');
+  await mkdir(few);
+  for (const name of ['record', 'mounts']) await writeFile(join(few, name), '');
+  expect([removeSmall(few), removeSmall(few)]).toEqual([true, true]);
+  const more = await tree('more');
+  expect(removeSmall(more)).toBe(false);
+  expect(removeSmall(join(more, 'd0'))).toBe(false);
+  expect(await readdir(join(more, 'd0'))).toHaveLength(20);
+});
+
+it('clears a disk that nobody has used, and one that somebody has', async () => {
+  for (const isUsed of [false, true]) {
+    const [disk, channel] = [join(root, `disk-${isUsed}`), join(root, `channel-${isUsed}`)];
+    for (const name of ['workspace', 'home', 'tmp']) await mkdir(join(disk, name), { recursive: true });
+    await mkdir(channel);
+    if (isUsed) await writeFile(join(disk, 'workspace', 'kept'), '');
+    await beginToClear({ disk, channel });
+    expect((await readdir(root)).filter((name) => /^(disk|channel)-/u.test(name))).toEqual([]);
+  }
 });
 
 async function tree(name: string): Promise<string> {

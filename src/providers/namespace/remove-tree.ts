@@ -1,6 +1,6 @@
 /** Removes a directory tree that an agent wrote: it may hold directories that not even their owner may enter. */
 import { spawn } from 'node:child_process';
-import { readdirSync, rmdirSync, unlinkSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import { readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
@@ -26,8 +26,9 @@ export function removeSmall(dir: string): boolean {
     for (const { name } of entries) unlinkSync(join(dir, name));
     rmdirSync(dir);
     return true;
-  } catch (cause) {
-    return (cause as NodeJS.ErrnoException).code === 'ENOENT';
+  } catch {
+    // Somebody else may have removed a part of it, or all.
+    return !existsSync(dir);
   }
 }
 
