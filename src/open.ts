@@ -65,7 +65,7 @@ export async function openManager(options: OpenOptions = {}): Promise<Manager> {
   const [{ createManager }, identity, store] = await Promise.all([
     import('./manager/create-manager.ts'),
     readIdentity(config.home),
-    openStore(options.store, config),
+    openStore(options.store, config, options.expects !== undefined),
   ]);
   const watch = new Watch({ ...options, config, log });
   const manager = await createManager(
@@ -162,7 +162,7 @@ export function openInstallation(options: OpenOptions = {}): Installation {
   return installation;
 }
 
-async function openStore(store: StoreName | Store | undefined, config: Config): Promise<Store> {
+async function openStore(store: StoreName | Store | undefined, config: Config, isBrief = false): Promise<Store> {
   if (typeof store === 'object') return store;
   const { value: choice } = await config.store(store);
   switch (choice.kind) {
@@ -172,7 +172,7 @@ async function openStore(store: StoreName | Store | undefined, config: Config): 
       return (await import('./stores/postgres/index.ts')).openPostgresStore({ url: choice.url.reveal() });
     case 'sqlite': {
       const [{ openSqliteStore }] = await Promise.all([import('./stores/sqlite/index.ts'), ensureHome(config.home)]);
-      return openSqliteStore({ path: choice.path });
+      return openSqliteStore({ path: choice.path, isBrief });
     }
   }
 }

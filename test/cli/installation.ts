@@ -66,6 +66,9 @@ export class Installation {
       cwd: options.cwd ?? this.files,
       env: this.env(options.env),
       stdio: 'pipe',
+      // One that hangs is not to be there when its test has long failed.
+      timeout: 120_000,
+      killSignal: 'SIGKILL',
       ...spawnOptions,
     });
     return follow(child);

@@ -41,6 +41,21 @@ describe('openSqliteStore', () => {
     });
   });
 
+  it('keeps the log short for processes that open it for a moment', async () => {
+    const sizes = await Promise.all(
+      [true, false].map(async (isBrief) => {
+        const file = join(directory, `${isBrief}.db`);
+        const store = await openSqliteStore({ path: file, isBrief });
+        for (let round = 0; round < 800; round++)
+          await store.addToCounters([{ kind: 'execution', name: 'created', value: 1 }]);
+        await store.close();
+        return (await stat(`${file}-wal`)).size;
+      }),
+    );
+    expect(sizes[0]).toBeLessThan(220 * 4200);
+    expect(sizes[1]).toBeGreaterThan(700 * 4096);
+  });
+
   it('opens a path with characters that mean something in a URL', async () => {
     const odd = join(directory, 'a b?mode=memory#x%41 ü', 'sublet.db');
     const first = await openSqliteStore({ path: odd });

@@ -17,7 +17,12 @@ export interface SqliteStoreOptions {
   readonly path: string;
   /** Times the waiting for other processes. */
   readonly clock?: Clock | undefined;
+  /** This process is one of many that open the store for a moment. Each reads all of the log, so it is kept short. */
+  readonly isBrief?: boolean | undefined;
 }
+
+/** Pages in the log before they are brought into the file, by a commit that then waits for the disk. SQLite's own is 1,000. */
+const BRIEF_LOG_PAGES = 200;
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const path = resolve(options.path);
@@ -25,6 +30,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   try {
     // Up to 64 MiB of pages stay in memory: a session's row is read at every use, however many sessions there are.
     await connection.run(() => connection.exec('pragma synchronous = normal; pragma cache_size = -65536'));
+    if (options.isBrief === true)
+      await connection.run(() => connection.exec(`pragma wal_autocheckpoint = ${BRIEF_LOG_PAGES}`));
     await prepareSchema(connection);
     return new SqliteStore(connection);
   } catch (cause) {
