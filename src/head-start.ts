@@ -4,5 +4,10 @@ import { beginEarly } from './providers/namespace/early-setup.ts';
 
 /** A guess that costs little where it is wrong: what nobody takes ends with this process. */
 export function takeHeadStart(platform: NodeJS.Platform = process.platform): void {
-  if (automaticProvider(platform) === 'namespace') beginEarly();
+  if (automaticProvider(platform) !== 'namespace') return;
+  try {
+    beginEarly();
+  } catch {
+    // No process or pipe is to be had just now. Whoever makes the first sandbox hears why.
+  }
 }
