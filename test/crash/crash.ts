@@ -48,6 +48,8 @@ const LONGEST_PATIENCE_MS = 8_000;
 const GRACE_MS = 3 * 60_000;
 /** A watchdog tries for three minutes. */
 const WATCHDOGS_WITHIN_MS = 4 * 60_000;
+/** So often in a row nothing is seen of them: one that is becoming another program shows nothing of itself for a moment. */
+const LOOKS = 10;
 const LIBRARY = pathToFileURL(path.resolve(import.meta.dirname, '../../dist/index.js')).href;
 
 export async function crash(options: CrashOptions): Promise<CrashReport> {
@@ -151,7 +153,11 @@ async function lookAfterwards(scene: Scene, neighbours: readonly ChildProcess[])
     (await processesOf(home)).filter(
       ({ pid, parentPid }) => !living.includes(pid) && !living.includes(parentPid) && pid !== process.pid,
     );
-  await until(async () => (await others()).length === 0, WATCHDOGS_WITHIN_MS);
+  let looks = 0;
+  await until(async () => {
+    looks = (await others()).length === 0 ? looks + 1 : 0;
+    return looks === LOOKS;
+  }, WATCHDOGS_WITHIN_MS);
   for (const { pid, args } of await others()) faults.push(`process ${pid} does not end: ${args.join(' ')}`);
   const watchdogsMs = performance.now() - startedAt;
   const clock = shiftingClock();

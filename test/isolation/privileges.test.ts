@@ -1,7 +1,7 @@
 import { chmod, copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { canRun, openWorld, sh, signal } from './world.ts';
+import { canRun, openWorld, sh, signal, until } from './world.ts';
 
 const world = await openWorld();
 
@@ -42,6 +42,9 @@ describe.runIf(canRun)('a command without privileges', () => {
     const sandbox = await world.create();
     const second = await (await world.open()).attach(sandbox.ref, signal);
     await second?.commands.start(['sleep', '600']);
+    // Whoever enters from outside holds what that takes until he is in.
+    const isIn = async (): Promise<boolean> => (await sh(sandbox, 'grep -lx sleep /proc/[0-9]*/comm')).exitCode === 0;
+    await until(isIn, 'the second command is in');
     for (const each of [sandbox, second]) {
       const { stdout } = await sh(
         each as typeof sandbox,
