@@ -17,7 +17,7 @@ const cli = path.join(dist, 'cli');
 // load a package when they are loaded themselves.
 const ENTRY = /\/dist\/(core\/errors|config\/nearest|cli\/(progress|command|command-table|parse\/command-line))\.js$/;
 const AHEAD =
-  /\/dist\/(head-start|automatic-provider|provider\/posix\/(inherited-descriptors|spawn-turn)|providers\/namespace\/(early-setup|setup|setup-script|privileges|layout|namespace-errors))\.js$/;
+  /\/dist\/(head-start|automatic-provider|provider\/posix\/(inherited-descriptors|own-turn)|providers\/namespace\/(early-setup|setup|setup-script|privileges|layout|namespace-errors))\.js$/;
 const FIRST =
   /\/dist\/((open|watch)\.js|(core|config|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
 const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;

@@ -20,7 +20,7 @@ import { withoutInherited } from './inherited-descriptors.ts';
 import type { LaunchLine } from './launch-line.ts';
 import type { ProcessTag } from './process-tree.ts';
 import { shellExports } from './shell-quote.ts';
-import { spawnTurn } from './spawn-turn.ts';
+import { ownTurn } from './own-turn.ts';
 
 export interface RunnerOptions {
   readonly dir: string;
@@ -113,7 +113,7 @@ export async function startRunner(options: RunnerOptions, clock: Clock): Promise
   const exports = `unset PATH LC_ALL\n${shellExports(line.env)}`;
   const enter = ['/bin/sh', '-c', 'cd -- "$1" || exit 126; shift; exec "$@"', 'sh', directory, line.file, ...line.args];
   const stdio = withoutInherited(['ignore', 'ignore', 'ignore', 'pipe', 'pipe']);
-  await spawnTurn();
+  await ownTurn();
   const child = spawn(
     '/bin/sh',
     ['-c', RUNNER_SCRIPT, 'sublet-command', tag, seconds, options.stdin ? 'stdin' : '', ...enter],

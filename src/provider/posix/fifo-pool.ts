@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SubletError } from '../../core/errors.ts';
 import { judgeMaker, makerMark } from './maker-mark.ts';
-import { spawnTurn } from './spawn-turn.ts';
+import { ownTurn } from './own-turn.ts';
 
 /** Bare descriptors: a stream takes them over, and a FileHandle would close them a second time. */
 export interface Pipe {
@@ -84,7 +84,7 @@ export class FifoPool {
 }
 
 export async function makeFifos(paths: readonly string[], mode = '622'): Promise<void> {
-  await spawnTurn();
+  await ownTurn();
   return new Promise((resolve, reject) => {
     const child = spawn('mkfifo', ['-m', mode, '--', ...paths], { stdio: ['ignore', 'ignore', 'pipe'] });
     let message = '';

@@ -2,6 +2,7 @@
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
+import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
@@ -30,6 +31,7 @@ export async function buildSandbox(
 ): Promise<Prepared> {
   await Promise.all(record.mounts.map((mount) => checkSource(mount.source)));
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock);
+  await ownTurn();
   makeDisk(paths.disk, host.diskOwner);
   const [plan] = await Promise.all([
     planMounts(host, roots, record, paths, onProgress),

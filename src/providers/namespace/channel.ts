@@ -2,11 +2,15 @@
  * The pipes between this process and a sandbox's armed shells: named, so that both sides open them; in a directory that
  * the sandbox sees read-only, so that it can use but not exchange them.
  */
-import { constants, openSync, rmSync } from 'node:fs';
+import { constants, open, unlink } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { PipeStock } from './pipe-stock.ts';
+
+const openFd = promisify(open);
+const removeFile = promisify(unlink);
 
 /** What follows the script on its pipe is the command's standard input. */
 const SLOT_PIPES = ['script', 'out', 'err'] as const;
@@ -42,9 +46,11 @@ export class Channel {
   }
 
   /** Our ends of the resident shell's pipes. `status` may be read from only when the shell has opened it. */
-  openResident(): { readonly control: Socket; readonly status: number } {
-    const control = openSync(join(this.dir, `${this.name}.control`), constants.O_RDWR | constants.O_NONBLOCK);
-    const status = openSync(join(this.dir, `${this.name}.status`), constants.O_RDONLY | constants.O_NONBLOCK);
+  async openResident(): Promise<{ readonly control: Socket; readonly status: number }> {
+    const [control, status] = await Promise.all([
+      openFd(join(this.dir, `${this.name}.control`), constants.O_RDWR | constants.O_NONBLOCK),
+      openFd(join(this.dir, `${this.name}.status`), constants.O_RDONLY | constants.O_NONBLOCK),
+    ]);
     return { control: quiet(new Socket({ fd: control, readable: false, writable: true })), status };
   }
 
@@ -68,13 +74,15 @@ export class Channel {
 
   /** Opens our ends before the shell opens its own: a writer waits for its reader. */
   async #openNext(): Promise<SlotPipes> {
-    this.#removeForgotten();
+    void this.#removeForgotten();
     const slot = `${this.name}${this.#made++}`;
     const path = (pipe: string): string => join(this.dir, `${slot}.${pipe}`);
     await this.#stock.place(SLOT_PIPES.map(path));
-    const script = openSync(path('script'), constants.O_RDWR | constants.O_NONBLOCK);
-    const out = openSync(path('out'), constants.O_RDONLY | constants.O_NONBLOCK);
-    const err = openSync(path('err'), constants.O_RDONLY | constants.O_NONBLOCK);
+    const [script, out, err] = await Promise.all([
+      openFd(path('script'), constants.O_RDWR | constants.O_NONBLOCK),
+      openFd(path('out'), constants.O_RDONLY | constants.O_NONBLOCK),
+      openFd(path('err'), constants.O_RDONLY | constants.O_NONBLOCK),
+    ]);
     return {
       slot,
       script: quiet(new Socket({ fd: script, readable: false, writable: true })),
@@ -91,16 +99,19 @@ export class Channel {
     this.#forgotten.push(slot);
   }
 
-  #removeForgotten(): void {
-    for (const slot of this.#forgotten.splice(0)) for (const pipe of SLOT_PIPES) this.#remove(`${slot}.${pipe}`);
+  async #removeForgotten(): Promise<void> {
+    const slots = this.#forgotten.splice(0);
+    await Promise.all(slots.map((slot) => this.#removeSlot(slot)));
   }
 
-  removeResident(): void {
-    for (const pipe of RESIDENT_PIPES) this.#remove(`${this.name}.${pipe}`);
+  async #removeSlot(slot: string): Promise<void> {
+    await Promise.all(SLOT_PIPES.map((pipe) => removeFile(join(this.dir, `${slot}.${pipe}`)).catch(() => undefined)));
   }
 
-  #remove(name: string): void {
-    rmSync(join(this.dir, name), { force: true });
+  async removeResident(): Promise<void> {
+    await Promise.all(
+      RESIDENT_PIPES.map((pipe) => removeFile(join(this.dir, `${this.name}.${pipe}`)).catch(() => undefined)),
+    );
   }
 }
 

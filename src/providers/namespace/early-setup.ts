@@ -1,5 +1,5 @@
 /** The first set-up of a process may begin before there is a provider: a program that is about to want a sandbox says so. */
-import { spawnTurn } from '../../provider/posix/spawn-turn.ts';
+import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
 import { type Setup, spawnSetup } from './setup.ts';
 
@@ -17,6 +17,6 @@ export async function nextSetup(privileges: Privileges): Promise<Setup> {
   early = undefined;
   begun?.setReferenced(true);
   if (begun !== undefined) return begun;
-  await spawnTurn();
+  await ownTurn();
   return spawnSetup(privileges);
 }

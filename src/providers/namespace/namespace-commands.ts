@@ -28,7 +28,7 @@ import {
   tagScript,
 } from '../../provider/posix/process-tree.ts';
 import { type ProcessExit, runProcess } from '../../provider/posix/run-process.ts';
-import { spawnTurn } from '../../provider/posix/spawn-turn.ts';
+import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { type ArmedShell, type OnlyShell, UNKNOWN_EXIT } from './armed-shell.ts';
 import { Channel } from './channel.ts';
 import { WORKDIR, type SandboxPaths } from './layout.ts';
@@ -150,7 +150,7 @@ export class NamespaceCommands implements Commands {
     await channel.makeResident();
     const [program = '', ...args] = enterLine(privileges, record);
     const stdio = withoutInherited(['ignore', 'ignore', 'pipe', 'ignore', 'pipe']);
-    await spawnTurn();
+    await ownTurn();
     const child = spawn(
       program,
       [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name],

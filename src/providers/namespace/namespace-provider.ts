@@ -5,6 +5,7 @@ import { isAtLeastAsTight, type NetworkLevel } from '../../core/network.ts';
 import type { Labels, SandboxMetrics } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
 import type { ProviderContext } from '../../provider/define-provider.ts';
+import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { createShellFiles } from '../../provider/posix/shell-files.ts';
 import type {
   AttachOptions,
@@ -83,6 +84,7 @@ export class NamespaceProvider implements SandboxProvider {
     if (!reserve(this.#stateDir, spec.name)) return this.#createAgain(spec, signal);
     MAKING.add(sandboxPaths(this.#stateDir, spec.name).dir);
     try {
+      await ownTurn();
       const record = newRecord(spec, identifySelf(), this.#context.clock.now());
       const made = (await this.#fromSpare(record, spec)) ?? (await this.#fromNothing(record, spec, signal));
       this.#starter.refill(isPlain(spec));
@@ -124,6 +126,7 @@ export class NamespaceProvider implements SandboxProvider {
       const record = ownRecord(held) ?? (await readRecord(this.#stateDir, ref.name).catch(() => undefined));
       if (record !== undefined) await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
       await clearing;
+      await ownTurn();
       if (!removeSmall(paths.dir)) await removeTree(paths.dir);
     };
     // Nobody but its maker moves an ephemeral one.
@@ -155,9 +158,7 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   resume(ref: SandboxRef, signal: AbortSignal): Promise<void> {
-    return this.#alone(ref, signal, async () => {
-      await thaw((await this.#starter.host()).cgroups, await this.#running(ref));
-    });
+    return this.#alone(ref, signal, async () => thaw((await this.#starter.host()).cgroups, await this.#running(ref)));
   }
 
   stop(ref: SandboxRef, signal: AbortSignal): Promise<void> {

@@ -3,9 +3,13 @@
  * dozen, kept in a directory, and taken by renaming: a rename succeeds for one taker only, in this process or another.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rename } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { makeFifos } from '../../provider/posix/fifo-pool.ts';
+
+// By another thread: fifty commands at once take a hundred and fifty, and each may wait for the disk.
+const move = promisify(rename);
 
 const FIRST_BATCH = 64;
 const MAX_BATCH = 512;
@@ -43,7 +47,7 @@ export class PipeStock {
         continue;
       }
       try {
-        renameSync(join(this.#dir, name), path);
+        await move(join(this.#dir, name), path);
         return;
       } catch (cause) {
         // Another process was quicker, unless it is the target that is missing.

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import { readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
 
 /** Missing is success. */
@@ -34,6 +35,7 @@ export function removeSmall(dir: string): boolean {
 
 /** A sandbox's disk and pipes, while its processes end: what nobody has used goes at once. Never rejects. */
 export async function beginToClear({ disk, channel }: Pick<SandboxPaths, 'disk' | 'channel'>): Promise<void> {
+  await ownTurn();
   const unused = DISK_DIRS.map(({ name }) => removeEmpty(join(disk, name)));
   const left = [
     ...(unused.every(Boolean) && removeEmpty(disk) ? [] : [disk]),

@@ -46,7 +46,7 @@ export class ResidentShell {
   static async open(channel: Channel, listens: Promise<unknown>): Promise<ResidentShell> {
     // It may fail while the pipes are being opened, before anybody waits for it.
     listens.catch(() => undefined);
-    const { control, status } = channel.openResident();
+    const { control, status } = await channel.openResident();
     try {
       await listens;
     } catch (cause) {
@@ -168,7 +168,7 @@ export class ResidentShell {
 
   #ended(): void {
     this.close();
-    this.#channel.removeResident();
+    void this.#channel.removeResident();
     for (const name of [...this.#slots.keys()]) this.#finish(name, UNKNOWN_EXIT);
   }
 }

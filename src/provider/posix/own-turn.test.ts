@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { spawnTurn } from './spawn-turn.ts';
+import { ownTurn } from './own-turn.ts';
 
-describe('spawnTurn', () => {
+describe('ownTurn', () => {
   it('gives one turn in each turn of the event loop, in order', async () => {
     const order: string[] = [];
-    const turns = ['first', 'second', 'third'].map((name) => spawnTurn().then(() => order.push(name)));
+    const turns = ['first', 'second', 'third'].map((name) => ownTurn().then(() => order.push(name)));
     await Promise.race(turns);
     expect(order).toEqual(['first']);
     await Promise.all(turns);
