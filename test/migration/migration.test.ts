@@ -134,6 +134,8 @@ describe.runIf(hasNamespaces)('a session', () => {
 
   it('stays where it is when its files keep changing, and goes when what changes them is ended', async () => {
     const session = await sublet.session({ task: 'writing', sandbox: 'namespace' });
+    // Between two looks at all files lies enough time for the one that changes, however busy the machine is.
+    await session.commands.run('head -c 30000000 /dev/urandom >ballast');
     // Never empty, and never twice the same.
     await session.commands.start('i=0; while :; do i=$((i + 1)); echo $i >next; mv next now; done');
     await expect.poll(() => session.files.exists('now')).toBe(true);
