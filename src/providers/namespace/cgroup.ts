@@ -1,8 +1,7 @@
 /** Control groups, version 1 and 2, where this process may write them. */
-import { accessSync, constants, mkdir as mkdirAndCall, rmdir as rmdirAndCall, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdir, rmdir, writeFileSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Limits } from '../../core/spec.ts';
 import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
 
@@ -13,11 +12,6 @@ export interface CgroupHost {
   readonly version: 1 | 2;
   readonly roots: Readonly<Partial<Record<Controller, string>>>;
 }
-
-// A command line makes and removes its groups without Node's promises of files, which take 2 ms to load. Not at once: the
-// kernel may keep a group waiting while it moves somebody else's process.
-const mkdir = promisify(mkdirAndCall);
-const rmdir = promisify(rmdirAndCall);
 
 const GROUP = 'sublet';
 const CPU_PERIOD_US = 100_000;
@@ -43,10 +37,10 @@ export async function makeCgroups(host: CgroupHost, name: string): Promise<reado
   const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
   const dirs = [...new Set(roots)]
     .filter((root): root is string => root !== undefined)
-    .map((root) => join(root, GROUP, marked));
+    .map((root) => `${root}/${GROUP}/${marked}`);
   const made = await Promise.all(
     dirs.map((dir) =>
-      mkdir(dir, { recursive: true }).then(
+      makeGroup(dir, true).then(
         () => dir,
         () => undefined,
       ),
@@ -61,13 +55,13 @@ export async function makeCgroups(host: CgroupHost, name: string): Promise<reado
  * itself in version 1 waits for nobody.
  */
 export function doorsOf(host: CgroupHost | undefined, dirs: readonly string[]): readonly string[] {
-  return host?.version === 1 ? dirs.map((dir) => join(dir, 'tasks')) : [];
+  return host?.version === 1 ? dirs.map((dir) => `${dir}/tasks`) : [];
 }
 
 /** Moves it from outside, where there are no doors. */
 export async function joinCgroups(host: CgroupHost | undefined, dirs: readonly string[], pid: number): Promise<void> {
   if (host?.version === 1) return;
-  await Promise.all(dirs.map((dir) => writeFile(join(dir, 'cgroup.procs'), String(pid))));
+  await Promise.all(dirs.map((dir) => writeFile(`${dir}/cgroup.procs`, String(pid))));
 }
 
 /** What is asked for and can be had, at once: the kernel takes these from memory. A limit that no group enforces is left to the process's own limits. */
@@ -83,7 +77,7 @@ export function limitCgroups(host: CgroupHost, dirs: readonly string[], limits: 
         ? 'all'
         : (['memory', 'pids', 'cpu'] as const).find((name) => dir.startsWith(`${host.roots[name]}/`));
     for (const [file, value] of controller === undefined ? [] : (settings[controller] ?? []))
-      writeFileSync(join(dir, file), value);
+      writeFileSync(`${dir}/${file}`, value);
   }
 }
 
@@ -98,10 +92,10 @@ const ABANDONED_MS = 60_000;
 /** Removes empty groups whose maker was killed. One that holds a process refuses. */
 export async function sweepCgroups(host: CgroupHost): Promise<void> {
   for (const root of new Set(Object.values(host.roots))) {
-    const names = await readdir(join(root, GROUP), { withFileTypes: true }).catch(() => []);
+    const names = await readdir(`${root}/${GROUP}`, { withFileTypes: true }).catch(() => []);
     for (const entry of names.filter((each) => each.isDirectory())) {
-      const dir = join(root, GROUP, entry.name);
-      if (await isAbandoned(entry.name, dir)) await rmdir(dir).catch(() => undefined);
+      const dir = `${root}/${GROUP}/${entry.name}`;
+      if (await isAbandoned(entry.name, dir)) await removeDirectory(dir);
     }
   }
 }
@@ -127,10 +121,9 @@ export interface CgroupUsage {
 
 export async function cgroupUsage(dirs: readonly string[]): Promise<CgroupUsage> {
   for (const dir of dirs) {
-    const used =
-      (await readNumber(join(dir, 'memory.current'))) ?? (await readNumber(join(dir, 'memory.usage_in_bytes')));
+    const used = (await readNumber(`${dir}/memory.current`)) ?? (await readNumber(`${dir}/memory.usage_in_bytes`));
     if (used === undefined) continue;
-    const limit = (await readNumber(join(dir, 'memory.max'))) ?? (await readNumber(join(dir, 'memory.limit_in_bytes')));
+    const limit = (await readNumber(`${dir}/memory.max`)) ?? (await readNumber(`${dir}/memory.limit_in_bytes`));
     return { memoryBytes: used, memoryLimitBytes: limit };
   }
   return {};
@@ -165,13 +158,13 @@ async function findVersion2(mountPoint: string, selfCgroup: string): Promise<Cgr
 
 async function enableControllers(root: string): Promise<readonly Controller[]> {
   if (!(await mayMakeGroups(root))) return [];
-  const available = (await readFile(join(root, 'cgroup.controllers'), 'utf8').catch(() => '')).trim().split(' ');
+  const available = (await readFile(`${root}/cgroup.controllers`, 'utf8').catch(() => '')).trim().split(' ');
   const enabled: Controller[] = [];
   for (const controller of ['memory', 'cpu', 'pids'] as const) {
     if (!available.includes(controller)) continue;
     const done = await Promise.all(
-      [root, join(root, GROUP)].map((dir) =>
-        writeFile(join(dir, 'cgroup.subtree_control'), `+${controller}`).then(
+      [root, `${root}/${GROUP}`].map((dir) =>
+        writeFile(`${dir}/cgroup.subtree_control`, `+${controller}`).then(
           () => true,
           () => false,
         ),
@@ -184,10 +177,10 @@ async function enableControllers(root: string): Promise<readonly Controller[]> {
 
 /** Several may ask for the same place at once. */
 async function mayMakeGroups(root: string): Promise<boolean> {
-  const dir = join(root, GROUP);
+  const dir = `${root}/${GROUP}`;
   return (
     isWritable(dir) ||
-    mkdir(dir)
+    makeGroup(dir, false)
       .then(() => true)
       .catch(() => isWritable(dir))
   );
@@ -232,12 +225,22 @@ function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<str
   return { all };
 }
 
+// A command line makes and removes its groups without Node's promises of files, which take 2 ms to load. Not at once: the
+// kernel may keep a group waiting while it moves somebody else's process.
+function makeGroup(dir: string, recursive: boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    mkdir(dir, { recursive }, (cause) => (cause === null ? resolve() : reject(cause)));
+  });
+}
+
+/** Why it could not be removed; undefined when it was. */
+function removeDirectory(dir: string): Promise<string | undefined> {
+  return new Promise((resolve) => rmdir(dir, (cause) => resolve(cause?.code)));
+}
+
 async function removeGroup(dir: string): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    const code = await rmdir(dir).then(
-      () => 'gone',
-      (cause: NodeJS.ErrnoException) => cause.code,
-    );
+    const code = await removeDirectory(dir);
     if (code !== 'EBUSY' && code !== 'ENOTEMPTY') return;
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 20)));
   }

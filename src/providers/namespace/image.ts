@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { lstatSync, readlinkSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
 import { makerMark } from '../../provider/posix/maker-mark.ts';
 import { draftName } from './layout.ts';
@@ -88,7 +88,7 @@ export async function openImage(
   });
   if (info.isDirectory()) return directoryImage(image, info.mtimeMs);
   const id = imageId(`${image}\0${info.size}\0${info.mtimeMs}`);
-  const root = join(stateDir, 'images', id);
+  const root = `${stateDir}/images/${id}`;
   if (!(await exists(root))) await unpack(image, root, onProgress);
   return directoryImage(root, info.mtimeMs);
 }
@@ -116,7 +116,7 @@ async function directoryImage(root: string, modifiedAt: number): Promise<Image> 
 function readEntries(root: string, names: readonly string[]): readonly ImageEntry[] {
   const entries: ImageEntry[] = [];
   for (const name of names) {
-    const path = join(root, name);
+    const path = `${root === '/' ? '' : root}/${name}`;
     const info = lstatSync(path, { throwIfNoEntry: false });
     if (info?.isSymbolicLink() === true) entries.push({ kind: 'link', name, target: readlinkSync(path) });
     else if (info?.isDirectory() === true) entries.push({ kind: 'bind', name, source: path });

@@ -1,6 +1,4 @@
-/** Where a sandbox's parts lie on the host and inside. Pure. */
-import { join } from 'node:path';
-
+/** Where a sandbox's parts lie on the host and inside. Pure. Paths are put together as they are: Node's `join` looks at every letter. */
 /** Inside the sandbox. */
 export const WORKDIR = '/workspace';
 export const HOME = '/home/sandbox';
@@ -35,25 +33,25 @@ export interface SandboxPaths {
 }
 
 export function sandboxPaths(stateDir: string, name: string): SandboxPaths {
-  return pathsIn(join(stateDir, 'sandboxes', name));
+  return pathsIn(`${stateDir}/sandboxes/${name}`);
 }
 
 export function pathsIn(dir: string): SandboxPaths {
   return {
     dir,
-    record: join(dir, 'sandbox.json'),
-    disk: join(dir, 'disk'),
-    channel: join(dir, 'channel'),
-    commands: join(dir, 'commands'),
-    mountTable: join(dir, 'mounts'),
-    fresh: join(dir, 'fresh.json'),
+    record: `${dir}/sandbox.json`,
+    disk: `${dir}/disk`,
+    channel: `${dir}/channel`,
+    commands: `${dir}/commands`,
+    mountTable: `${dir}/mounts`,
+    fresh: `${dir}/fresh.json`,
     lock: lockPath(dir),
   };
 }
 
 /** One move at a time is made by whoever holds it. */
 export function lockPath(dir: string): string {
-  return join(dir, 'lock');
+  return `${dir}/lock`;
 }
 
 /** Directories of the disk and where they appear inside. */

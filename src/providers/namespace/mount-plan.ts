@@ -1,7 +1,8 @@
 /** What will be mounted for a sandbox, as the host is now, and where. */
 import { readFileSync } from 'node:fs';
+import { parseHostMounts } from './host-mounts.ts';
 import { OVER_ROOT, type SandboxPaths } from './layout.ts';
-import { lockedFlagsFrom, mountsBelowFrom, mountTable } from './mount-table.ts';
+import { mountTable } from './mount-table.ts';
 import { writeResolvConf } from './resolv-conf.ts';
 import type { RootCache } from './root-cache.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
@@ -53,8 +54,7 @@ export async function planMounts(
     memoryBytes: record.limits.memoryBytes,
     diskUid: host.outerUid,
     resolvConf,
-    lockedFlags: lockedFlagsFrom(mountInfo),
-    mountsBelow: mountsBelowFrom(mountInfo),
+    host: parseHostMounts(mountInfo),
   });
   return { table, target, root, mountInfo };
 }

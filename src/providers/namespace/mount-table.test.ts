@@ -1,16 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { lockedFlagsFrom, type MountPlan, mountsBelowFrom, mountTable } from './mount-table.ts';
+import { type HostMounts, parseHostMounts } from './host-mounts.ts';
+import { type MountPlan, mountTable } from './mount-table.ts';
 
-const MOUNTINFO = [
-  '22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw',
-  '23 22 0:22 / /home ro,nosuid,nodev,noatime - ext4 /dev/vdb rw',
-  '24 23 0:23 / /home/a\\040b rw,nosuid,noexec master:2 - tmpfs none rw',
-  '25 22 0:24 / /tmp rw,nosuid - tmpfs none rw',
-  '26 25 0:25 / /tmp rw,nodev,relatime - tmpfs none rw',
-  '27 22 0:26 / /homestead rw,noexec - tmpfs none rw',
-  '28 22 0:27 / /mnt/back\\134slash rw,noexec - tmpfs none rw',
-  '',
-].join('\n');
+const NO_MOUNTS: HostMounts = { lockedFlags: () => [], mountsBelow: () => [] };
 
 function plan(overrides: Partial<MountPlan> = {}): MountPlan {
   return {
@@ -32,8 +24,7 @@ function plan(overrides: Partial<MountPlan> = {}): MountPlan {
     diskBytes: undefined,
     memoryBytes: undefined,
     resolvConf: undefined,
-    lockedFlags: () => [],
-    mountsBelow: () => [],
+    host: NO_MOUNTS,
     ...overrides,
   };
 }
@@ -85,7 +76,7 @@ describe('the mount table', () => {
       { source: '/data', target: '/one' },
       { source: '/data', target: '/two', readOnly: false },
     ];
-    const table = mountTable(plan({ mounts, mountsBelow }));
+    const table = mountTable(plan({ mounts, host: { ...NO_MOUNTS, mountsBelow } }));
     for (const target of ['/one', '/one/below', '/one/below/more'])
       expect(lineFor(table, target), target).toMatch(/,ro 0 0$/u);
     expect(lineFor(table, '/two')).toBe('/data /../two none rbind,rprivate,nosuid,nodev 0 0');
@@ -95,7 +86,9 @@ describe('the mount table', () => {
     const table = mountTable(
       plan({
         mounts: [{ source: '/home/me', target: '/me', readOnly: false }],
-        lockedFlags: lockedFlagsFrom(MOUNTINFO),
+        host: parseHostMounts(
+          '22 1 254:0 / / rw - ext4 a rw\n23 22 0:22 / /home ro,nosuid,nodev,noatime - ext4 b rw\n',
+        ),
       }),
     );
     expect(lineFor(table, '/me')).toBe('/home/me /../me none rbind,rprivate,nosuid,nodev,ro,noatime 0 0');
@@ -118,34 +111,5 @@ describe('the mount table', () => {
 
   it('puts a volume over the working directory', () => {
     expect(lineFor(mountTable(plan({ volumeDir: '/state/volumes/v' })), '/workspace')).toContain('/state/volumes/v ');
-  });
-});
-
-describe('locked flags', () => {
-  const flags = lockedFlagsFrom(MOUNTINFO);
-  it('are those of the nearest mount above a path', () => {
-    expect(flags('/etc')).toEqual(['relatime']);
-    expect(flags('/home/me')).toEqual(['ro', 'nosuid', 'nodev', 'noatime']);
-    expect(flags('/home')).toEqual(['ro', 'nosuid', 'nodev', 'noatime']);
-    expect(flags('/homestead/x')).toEqual(['noexec']);
-  });
-  it('read names with spaces and backslashes', () => {
-    expect(flags('/home/a b/c')).toEqual(['nosuid', 'noexec']);
-    expect(flags('/mnt/back\\slash')).toEqual(['noexec']);
-  });
-  it('are those of the upper of two mounts at one point', () => {
-    expect(flags('/tmp/x')).toEqual(['nodev', 'relatime']);
-  });
-  it('are none without any mount', () => {
-    expect(lockedFlagsFrom('')('/x')).toEqual([]);
-  });
-});
-
-describe('mounts below a path', () => {
-  it('are found by whole names, each once, upper before lower', () => {
-    const below = mountsBelowFrom(MOUNTINFO);
-    expect(below('/home')).toEqual(['/home/a b']);
-    expect(below('/')).toEqual(['/tmp', '/home', '/home/a b', '/homestead', '/mnt/back\\slash']);
-    expect(below('/tmp')).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 /** The table of everything that is mounted into a sandbox, in order. Pure: text from facts. */
 import { SubletError } from '../../core/errors.ts';
 import type { Mount } from '../../core/spec.ts';
+import type { HostMounts } from './host-mounts.ts';
 import type { Image } from './image.ts';
 import { CHANNEL_DIR, DISK_DIRS, WORKDIR } from './layout.ts';
 import { DEVICES } from './skeleton.ts';
@@ -22,10 +23,7 @@ export interface MountPlan {
   /** What the sandbox may use of memory, which its shared memory must not exceed. */
   readonly memoryBytes: number | undefined;
   readonly resolvConf: string | undefined;
-  /** Flags the host has set on the file system that holds a path, which a user namespace may not clear. */
-  lockedFlags(path: string): readonly string[];
-  /** What is mounted below a path, upper before lower. */
-  mountsBelow(path: string): readonly string[];
+  readonly host: HostMounts;
 }
 
 const SHM_BYTES = 256 * 1024 * 1024;
@@ -40,10 +38,11 @@ export function mountTable(plan: MountPlan): string {
   };
   const bind = (source: string, target: string, options: readonly string[]): void =>
     // Private: what the host mounts below a source later on, writable perhaps, stays outside.
-    add(source, target, 'none', ['rbind', 'rprivate', 'nosuid', 'nodev', ...options, ...plan.lockedFlags(source)]);
+    add(source, target, 'none', ['rbind', 'rprivate', 'nosuid', 'nodev', ...options, ...plan.host.lockedFlags(source)]);
   // The flags of a bind hold for its top only: what is mounted below is covered by a read-only view of itself.
   const bindReadOnly = (source: string, target: string): void => {
-    for (const path of [source, ...plan.mountsBelow(source)]) bind(path, target + path.slice(source.length), ['ro']);
+    for (const path of [source, ...plan.host.mountsBelow(source)])
+      bind(path, target + path.slice(source.length), ['ro']);
   };
 
   bind(root, '', ['ro']);
@@ -51,8 +50,8 @@ export function mountTable(plan: MountPlan): string {
   add('proc', '/proc', 'proc', ['nosuid', 'nodev', 'noexec']);
   // An ordinary user's sandbox has the id that owns its IPC namespace, and with it the settings there.
   add(`${plan.target}/proc/sys`, '/proc/sys', 'none', ['bind', 'ro', 'nosuid', 'nodev', 'noexec']);
-  for (const name of DEVICES)
-    add(`/dev/${name}`, `/dev/${name}`, 'none', ['bind', 'nosuid', 'noexec', ...plan.lockedFlags('/dev')]);
+  const device = ['bind', 'nosuid', 'noexec', ...plan.host.lockedFlags('/dev')];
+  for (const name of DEVICES) add(`/dev/${name}`, `/dev/${name}`, 'none', device);
   add('devpts', '/dev/pts', 'devpts', ['newinstance', 'ptmxmode=0666', 'mode=620', 'nosuid', 'noexec']);
   add('shm', '/dev/shm', 'tmpfs', [
     'nosuid',
@@ -90,47 +89,4 @@ function escapeField(text: string): string {
   if (/[\n\0]/u.test(text))
     throw new SubletError('CONFIG_INVALID', 'A mounted path contains a line break.', { hint: 'Rename it.' });
   return text.replace(/[\\ \t#]/gu, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`);
-}
-
-const LOCKABLE = new Set(['nosuid', 'nodev', 'noexec', 'noatime', 'nodiratime', 'relatime', 'ro']);
-
-/** Reads /proc/self/mountinfo once and answers which locked flags hold at a path. */
-export function lockedFlagsFrom(mountInfo: string): (path: string) => readonly string[] {
-  const mounts = parseMountInfo(mountInfo);
-  return (path) => {
-    let best = { point: '', flags: [] as readonly string[] };
-    for (const mount of mounts) {
-      const isAbove = path === mount.point || isBelow(path, mount.point);
-      // Later entries cover earlier ones at the same point.
-      if (isAbove && mount.point.length >= best.point.length) best = mount;
-    }
-    return best.flags;
-  };
-}
-
-/** Reads the same text and answers which mount points lie below a path. */
-export function mountsBelowFrom(mountInfo: string): (path: string) => readonly string[] {
-  const points = [...new Set(parseMountInfo(mountInfo).map((mount) => mount.point))];
-  return (path) => points.filter((point) => isBelow(point, path)).sort((a, b) => a.length - b.length);
-}
-
-function isBelow(path: string, above: string): boolean {
-  return path !== above && path.startsWith(above === '/' ? '/' : `${above}/`);
-}
-
-interface HostMount {
-  readonly point: string;
-  readonly flags: readonly string[];
-}
-
-function parseMountInfo(text: string): readonly HostMount[] {
-  const lines = text.split('\n').filter((line) => line !== '');
-  return lines.map((line) => {
-    const [, , , , point = '/', flags = ''] = line.split(' ');
-    return { point: unescapeOctal(point), flags: flags.split(',').filter((flag) => LOCKABLE.has(flag)) };
-  });
-}
-
-function unescapeOctal(text: string): string {
-  return text.replace(/\\([0-7]{3})/gu, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import { readdir, rm, rmdir, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
 
@@ -24,7 +23,7 @@ export function removeSmall(dir: string): boolean {
   try {
     const entries = readdirSync(dir, { withFileTypes: true });
     if (entries.length > FEW || entries.some((entry) => entry.isDirectory())) return false;
-    for (const { name } of entries) unlinkSync(join(dir, name));
+    for (const { name } of entries) unlinkSync(`${dir}/${name}`);
     rmdirSync(dir);
     return true;
   } catch {
@@ -36,7 +35,7 @@ export function removeSmall(dir: string): boolean {
 /** A sandbox's disk and pipes, while its processes end: what nobody has used goes at once. Never rejects. */
 export async function beginToClear({ disk, channel }: Pick<SandboxPaths, 'disk' | 'channel'>): Promise<void> {
   await ownTurn();
-  const unused = DISK_DIRS.map(({ name }) => removeEmpty(join(disk, name)));
+  const unused = DISK_DIRS.map(({ name }) => removeEmpty(`${disk}/${name}`));
   const left = [
     ...(unused.every(Boolean) && removeEmpty(disk) ? [] : [disk]),
     ...(removeSmall(channel) ? [] : [channel]),
@@ -63,7 +62,7 @@ async function removeDirectory(dir: string): Promise<void> {
     await Promise.all(
       entries
         .slice(start, start + AT_ONCE)
-        .map((entry) => (entry.isDirectory() ? removeDirectory : removeFile)(join(dir, entry.name))),
+        .map((entry) => (entry.isDirectory() ? removeDirectory : removeFile)(`${dir}/${entry.name}`)),
     );
   }
   await rmdir(dir).catch(ignoreMissing);

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { NetworkLevel } from '../../core/network.ts';
 import type { Labels, Limits, Mount } from '../../core/spec.ts';
 import { makeDirectories } from '../../provider/posix/make-directories.ts';
@@ -89,7 +89,7 @@ export async function readRecord(stateDir: string, name: string): Promise<Sandbo
 
 export async function recordNames(stateDir: string): Promise<readonly string[]> {
   try {
-    return await readdir(join(stateDir, 'sandboxes'));
+    return await readdir(`${stateDir}/sandboxes`);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw cause;

@@ -20,7 +20,7 @@ export async function prepareSkeleton(
 ): Promise<string> {
   const etc = image.isHost ? presentEtc() : [];
   const content = JSON.stringify([image.id, image.entries, etc, extraTargets, OWN_ETC, INIT, RESIDENT, ARMED]);
-  const root = join(stateDir, 'roots', contentName(content));
+  const root = `${stateDir}/roots/${contentName(content)}`;
   if (look(root) === undefined) await build(root, image, etc, extraTargets);
   return root;
 }
@@ -31,7 +31,7 @@ type EtcEntry = readonly [name: string, changedAt: number];
 // At once: to hand each of two dozen looks at a local directory to another thread takes ten times as long.
 function presentEtc(): readonly EtcEntry[] {
   return HOST_ETC.flatMap((name): readonly EtcEntry[] => {
-    const info = look(join('/etc', name));
+    const info = look(`/etc/${name}`);
     return info === undefined ? [] : [[name, info.ctimeMs]];
   });
 }

@@ -3,7 +3,6 @@
  * directory, is nobody's until it takes a name, and ends with this process.
  */
 import { mkdirSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
 import { makerMark } from '../../provider/posix/maker-mark.ts';
 import type { ExpectedSandbox } from '../../provider/provider.ts';
 import { removeCgroups } from './cgroup.ts';
@@ -40,7 +39,7 @@ export async function makeSpare(
   stateDir: string,
   start: (record: SandboxRecord, paths: SandboxPaths) => Promise<StartedSandbox & Pick<Spare, 'plan'>>,
 ): Promise<Spare> {
-  const paths = pathsIn(join(stateDir, 'spares', draftName('spare', makerMark(), uniqueName())));
+  const paths = pathsIn(`${stateDir}/spares/${draftName('spare', makerMark(), uniqueName())}`);
   mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
   try {
     const plain = { name: '', labels: {}, kind: 'execution', network: 'none', ephemeral: true } as const;
