@@ -61,9 +61,9 @@ export function exitFrom(code: string | undefined): ProcessExit {
 }
 
 export function handOver({ script: pipe }: SlotPipes, script: string, stdin: boolean): Socket | null {
-  if (stdin) pipe.ref().write(armedScript(script, true));
-  else pipe.end(armedScript(script, false));
-  return stdin ? pipe : null;
+  if (stdin) return pipe.begin(armedScript(script, true));
+  pipe.end(armedScript(script, false));
+  return null;
 }
 
 /** Without its script an armed shell reads the end of its input and is done. */

@@ -30,7 +30,7 @@ export async function buildSandbox(
   onProgress: (message: string) => void,
 ): Promise<Prepared> {
   await Promise.all(record.mounts.map((mount) => checkSource(mount.source)));
-  const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock);
+  const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock, life === 'once');
   await ownTurn();
   makeDisk(paths.disk, host.diskOwner);
   const [plan] = await Promise.all([

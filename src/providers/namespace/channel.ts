@@ -2,15 +2,11 @@
  * The pipes between this process and a sandbox's armed shells: named, so that both sides open them; in a directory that
  * the sandbox sees read-only, so that it can use but not exchange them.
  */
-import { constants, open, unlink } from 'node:fs';
+import { constants, openSync, unlink } from 'node:fs';
 import { Socket } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { PipeStock } from './pipe-stock.ts';
-
-const openFd = promisify(open);
-const removeFile = promisify(unlink);
+import { ScriptPipe } from './script-pipe.ts';
 
 /** What follows the script on its pipe is the command's standard input. */
 const SLOT_PIPES = ['script', 'out', 'err'] as const;
@@ -18,7 +14,7 @@ const SLOT_PIPES = ['script', 'out', 'err'] as const;
 /** One command's pipes, our ends open. */
 export interface SlotPipes {
   readonly slot: string;
-  readonly script: Socket;
+  readonly script: ScriptPipe;
   readonly stdout: PipeReader;
   readonly stderr: PipeReader;
 }
@@ -31,26 +27,27 @@ export class Channel {
   /** Keeps several resident shells on one sandbox apart. */
   readonly name: string;
   readonly #stock: PipeStock;
+  readonly #atOnce: boolean;
   #made = 0;
   readonly #forgotten: string[] = [];
   #next: Promise<SlotPipes> | undefined;
 
-  constructor(dir: string, name: string, stock: PipeStock) {
+  /** `atOnce`: for one slot alone, whose pipes are placed without another thread. */
+  constructor(dir: string, name: string, stock: PipeStock, atOnce = false) {
     this.dir = dir;
     this.name = name;
     this.#stock = stock;
+    this.#atOnce = atOnce;
   }
 
   async makeResident(): Promise<void> {
-    await this.#stock.place(RESIDENT_PIPES.map((pipe) => join(this.dir, `${this.name}.${pipe}`)));
+    await this.#stock.place(RESIDENT_PIPES.map((pipe) => `${this.dir}/${this.name}.${pipe}`));
   }
 
   /** Our ends of the resident shell's pipes. `status` may be read from only when the shell has opened it. */
-  async openResident(): Promise<{ readonly control: Socket; readonly status: number }> {
-    const [control, status] = await Promise.all([
-      openFd(join(this.dir, `${this.name}.control`), constants.O_RDWR | constants.O_NONBLOCK),
-      openFd(join(this.dir, `${this.name}.status`), constants.O_RDONLY | constants.O_NONBLOCK),
-    ]);
+  openResident(): { readonly control: Socket; readonly status: number } {
+    const control = openPipe(`${this.dir}/${this.name}.control`, constants.O_RDWR);
+    const status = openPipe(`${this.dir}/${this.name}.status`, constants.O_RDONLY);
     return { control: quiet(new Socket({ fd: control, readable: false, writable: true })), status };
   }
 
@@ -76,18 +73,14 @@ export class Channel {
   async #openNext(): Promise<SlotPipes> {
     void this.#removeForgotten();
     const slot = `${this.name}${this.#made++}`;
-    const path = (pipe: string): string => join(this.dir, `${slot}.${pipe}`);
-    await this.#stock.place(SLOT_PIPES.map(path));
-    const [script, out, err] = await Promise.all([
-      openFd(path('script'), constants.O_RDWR | constants.O_NONBLOCK),
-      openFd(path('out'), constants.O_RDONLY | constants.O_NONBLOCK),
-      openFd(path('err'), constants.O_RDONLY | constants.O_NONBLOCK),
-    ]);
+    const path = (pipe: string): string => `${this.dir}/${slot}.${pipe}`;
+    const paths = SLOT_PIPES.map(path);
+    if (!this.#atOnce || !this.#stock.placeNow(paths)) await this.#stock.place(paths);
     return {
       slot,
-      script: quiet(new Socket({ fd: script, readable: false, writable: true })),
-      stdout: new PipeReader(out),
-      stderr: new PipeReader(err),
+      script: new ScriptPipe(openPipe(path('script'), constants.O_RDWR)),
+      stdout: new PipeReader(openPipe(path('out'), constants.O_RDONLY)),
+      stderr: new PipeReader(openPipe(path('err'), constants.O_RDONLY)),
     };
   }
 
@@ -105,14 +98,22 @@ export class Channel {
   }
 
   async #removeSlot(slot: string): Promise<void> {
-    await Promise.all(SLOT_PIPES.map((pipe) => removeFile(join(this.dir, `${slot}.${pipe}`)).catch(() => undefined)));
+    await Promise.all(SLOT_PIPES.map((pipe) => remove(`${this.dir}/${slot}.${pipe}`)));
   }
 
   async removeResident(): Promise<void> {
-    await Promise.all(
-      RESIDENT_PIPES.map((pipe) => removeFile(join(this.dir, `${this.name}.${pipe}`)).catch(() => undefined)),
-    );
+    await Promise.all(RESIDENT_PIPES.map((pipe) => remove(`${this.dir}/${this.name}.${pipe}`)));
   }
+}
+
+/** Whether or not it is there. */
+function remove(path: string): Promise<void> {
+  return new Promise((resolve) => unlink(path, () => resolve()));
+}
+
+// At once: the pipe was just placed, so its inode is in memory, and none of these waits for the other side.
+function openPipe(path: string, flags: number): number {
+  return openSync(path, flags | constants.O_NONBLOCK);
 }
 
 /** The other side may end at any time: that shows as the end of a stream. An unused pipe keeps no process alive. */

@@ -3,13 +3,15 @@
  * dozen, kept in a directory, and taken by renaming: a rename succeeds for one taker only, in this process or another.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rename } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { existsSync, readdirSync, rename, renameSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { makeFifos } from '../../provider/posix/fifo-pool.ts';
+import { makeDirectories } from '../../provider/posix/make-directories.ts';
 
 // By another thread: fifty commands at once take a hundred and fifty, and each may wait for the disk.
-const move = promisify(rename);
+function move(from: string, to: string): Promise<void> {
+  return new Promise((resolve, reject) => rename(from, to, (cause) => (cause === null ? resolve() : reject(cause))));
+}
 
 const FIRST_BATCH = 64;
 const MAX_BATCH = 512;
@@ -22,7 +24,7 @@ export class PipeStock {
   #refill: Promise<void> | undefined;
 
   constructor(stateDir: string) {
-    this.#dir = join(stateDir, 'pipes');
+    this.#dir = `${stateDir}/pipes`;
   }
 
   /** Puts one pipe at each path. Their directory exists; the paths do not. */
@@ -30,6 +32,13 @@ export class PipeStock {
     if (!this.#hasLooked) this.#lookAround();
     await Promise.all(paths.map((path) => this.#placeOne(path)));
     if (this.#names.length < this.#batch / 4) this.#more().catch(() => undefined);
+  }
+
+  /** The same at once. False when too few are in stock; what was placed by then is placed again by `place`. */
+  placeNow(paths: readonly string[]): boolean {
+    if (!this.#hasLooked) this.#lookAround();
+    if (this.#names.length - paths.length < this.#batch / 4) return false;
+    return paths.every((path) => this.#placeOneNow(path));
   }
 
   /** When nothing is being made any more. */
@@ -47,18 +56,34 @@ export class PipeStock {
         continue;
       }
       try {
-        await move(join(this.#dir, name), path);
+        await move(`${this.#dir}/${name}`, path);
         return;
       } catch (cause) {
-        // Another process was quicker, unless it is the target that is missing.
-        if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(dirname(path))) throw cause;
+        this.#throwUnlessTaken(cause, path);
       }
     }
   }
 
+  #placeOneNow(path: string): boolean {
+    for (let name = this.#names.pop(); name !== undefined; name = this.#names.pop()) {
+      try {
+        renameSync(`${this.#dir}/${name}`, path);
+        return true;
+      } catch (cause) {
+        this.#throwUnlessTaken(cause, path);
+      }
+    }
+    return false;
+  }
+
+  /** Another process was quicker, unless it is the target that is missing. */
+  #throwUnlessTaken(cause: unknown, path: string): void {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(dirname(path))) throw cause;
+  }
+
   #lookAround(): void {
-    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
-    this.#names.push(...readdirSync(this.#dir));
+    if (!existsSync(this.#dir)) makeDirectories(this.#dir, 0o700);
+    this.#names = readdirSync(this.#dir);
     this.#hasLooked = true;
   }
 
@@ -69,7 +94,7 @@ export class PipeStock {
   async #makeMore(): Promise<void> {
     const names = Array.from({ length: this.#batch }, () => randomUUID());
     await makeFifos(
-      names.map((name) => join(this.#dir, name)),
+      names.map((name) => `${this.#dir}/${name}`),
       '666',
     );
     this.#names.push(...names);

@@ -46,7 +46,7 @@ export class ResidentShell {
   static async open(channel: Channel, listens: Promise<unknown>): Promise<ResidentShell> {
     // It may fail while the pipes are being opened, before anybody waits for it.
     listens.catch(() => undefined);
-    const { control, status } = await channel.openResident();
+    const { control, status } = channel.openResident();
     try {
       await listens;
     } catch (cause) {
