@@ -3,10 +3,13 @@
  * uses 150 of them. What every run needs is one chunk; the rest stays apart and is loaded when it is asked for.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
+
+const { writePack } = createRequire(import.meta.url)('./pack-file.cjs');
 
 const dist = path.resolve(import.meta.dirname, '../dist');
 const packed = path.join(dist, 'cli-packed');
@@ -24,32 +27,36 @@ const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
 const COLD =
   /\/(posix\/inside|provider\/service)\/|\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks|snapshot-files)\.js$/;
 
-const LATE = ['crypto', 'fs/promises', 'stream/promises', 'url'];
+const LATE = ['crypto', 'fs/promises', 'os', 'stream/promises', 'tty', 'url', 'util'];
 
-// Packed too, because to find it by its name takes longer than to load it. Its native part stays in its own package: beside
-// ours, or below it in a checkout.
+// SQLite's native part, opened by its name beside our package, or below it in a checkout: to look for it as its own package does
+// takes four times as long. Where it is not there, or is for another C library, that package is asked.
 const SQLITE = '@photostructure/sqlite';
-const PACKED = [SQLITE, 'node-gyp-build'];
-const SQLITE_DIRECTORY = `["../../..", "../../node_modules"].map((up) => \`\${__dirname}/\${up}/${SQLITE}/dist\`)
-  .find((dir) => require("node:fs").existsSync(dir)) ?? require("node:path").dirname(require.resolve("${SQLITE}"))`;
-
-// The file that is nearly always the one, opened by its name: to look for it takes four times as long. Where it is not
-// there, or is for another C library, it is looked for.
-const OPEN_NATIVE = `function openNative(root) {
+const VIRTUAL = '\0sqlite';
+const OPEN_SQLITE = `import { existsSync } from 'node:fs';
+const file = \`${SQLITE}/prebuilds/\${process.platform}-\${process.arch}/${SQLITE.replace('/', '+')}.glibc.node\`;
+function openNative() {
   const native = { exports: {} };
   try {
-    process.dlopen(native, \`\${root}/prebuilds/\${process.platform}-\${process.arch}/${SQLITE.replace('/', '+')}.glibc.node\`);
-    return native.exports;
-  } catch {
-    return undefined;
-  }
-}`;
+    const place = ['../../..', '../../node_modules'].find((up) => existsSync(\`\${__dirname}/\${up}/\${file}\`));
+    if (place !== undefined) process.dlopen(native, \`\${__dirname}/\${place}/\${file}\`);
+  } catch {}
+  return native.exports.DatabaseSync === undefined ? require('${SQLITE}') : native.exports;
+}
+export const { DatabaseSync } = openNative();
+`;
 
 const bundle = await rolldown({
   input: { program: path.join(cli, 'main.js') },
   platform: 'node',
-  plugins: [{ name: 'sqlite', transform: (code, id) => (id.includes(`/${SQLITE}/`) ? placed(code) : null) }],
-  external: (id) => !id.startsWith('.') && !path.isAbsolute(id) && !PACKED.includes(id),
+  plugins: [
+    {
+      name: 'sqlite',
+      resolveId: (id) => (id === SQLITE ? VIRTUAL : null),
+      load: (id) => (id === VIRTUAL ? OPEN_SQLITE : null),
+    },
+  ],
+  external: (id) => !id.startsWith('.') && !path.isAbsolute(id) && id !== VIRTUAL && id !== SQLITE,
   preserveEntrySignatures: false,
 });
 await bundle.write({
@@ -63,7 +70,7 @@ await bundle.write({
   codeSplitting: {
     includeDependenciesRecursively: false,
     groups: [
-      { name: 'sqlite', test: /\/node_modules\//, priority: 3 },
+      { name: 'sqlite', test: (id) => id === VIRTUAL, priority: 3 },
       { name: 'entry', test: ENTRY, priority: 2 },
       { name: 'ahead', test: AHEAD, priority: 2 },
       { name: 'first', test: (id) => FIRST.test(id) && !COLD.test(id), priority: 1 },
@@ -75,17 +82,25 @@ await bundle.close();
 
 rmSync(cli, { recursive: true });
 renameSync(packed, cli);
-copyFileSync(path.join(import.meta.dirname, 'launcher.cjs'), path.join(cli, 'main.cjs'));
-chmodSync(path.join(cli, 'main.cjs'), 0o755);
-for (const name of PACKED)
-  copyFileSync(path.join(dist, '../node_modules', name, 'LICENSE'), path.join(cli, `${path.basename(name)}.LICENSE`));
-const KEPT = ['program', 'entry', 'ahead', 'first', 'engine', 'sqlite', 'rolldown-runtime'];
+
+// What a run has from each in one read: what starts a sandbox's first process, what tells that what to become, and what is loaded
+// while it does.
+const PACKS = {
+  start: ['rolldown-runtime', 'entry', 'ahead', 'program'],
+  first: ['first'],
+  engine: ['sqlite', 'engine'],
+};
+const EXPORT = /Object\.defineProperty\(exports,"([\w$]+)",\{enumerable:!0,get:function\(\)\{return ?(.+?)\}\}\)[,;]/g;
+const EXPORTS = new RegExp(`(?:${EXPORT.source})+`);
+const KEPT = Object.values(PACKS).flat();
 for (const name of KEPT) trim(path.join(cli, `${name}.cjs`));
-keepCode(KEPT);
+writeLauncher();
+for (const [pack, chunks] of Object.entries(PACKS)) writePack(packFile(pack), Buffer.alloc(0), textOf(chunks));
+keepCode();
 
 /**
- * Node's own modules that take long to load and are wanted late are loaded by whoever uses them first. Characters beyond
- * ASCII are written as escapes, so that the text is read without decoding and takes half the memory.
+ * Node's own modules that take long to load and are wanted late are loaded by whoever uses them first. What a chunk gives to others
+ * is one object at its end instead of a getter for each: no export of ours changes. Characters beyond ASCII are written as escapes, so that the text is read without decoding and takes half the memory.
  */
 function trim(file) {
   let code = readFileSync(file, 'utf8');
@@ -97,20 +112,45 @@ function trim(file) {
     if (code.includes(required)) throw new Error(`${path.basename(file)} loads ${builtin} in a way that is not known.`);
     code = code.replaceAll(`${name}.`, `require("node:${builtin}").`);
   }
+  const given = code.match(EXPORTS)?.[0];
+  if (given !== undefined) {
+    const entries = [...given.matchAll(EXPORT)].map(([, name, value]) => `${name}:${value}`);
+    code = code.replace(given, () => `module.exports={${entries.join(',')}};`);
+  }
+  if (code.includes('defineProperty(exports'))
+    throw new Error(`${path.basename(file)} exports in a way that is not known.`);
   writeFileSync(
     file,
     code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
 }
 
+/** The command's first file, which knows what is in which pack. */
+function writeLauncher() {
+  const table = Object.entries(PACKS).flatMap(([pack, chunks]) => chunks.map((name) => [`${name}.cjs`, pack]));
+  const text = readFileSync(path.join(import.meta.dirname, 'launcher.cjs'), 'utf8');
+  const file = path.join(cli, 'main.cjs');
+  writeFileSync(file, text.replace('const PACKS = {};', `const PACKS = ${JSON.stringify(Object.fromEntries(table))};`));
+  chmodSync(file, 0o755);
+}
+
+/** Chunks as one script, whose value has each as a function, by name. */
+function textOf(chunks) {
+  const functions = chunks.map((name) => {
+    const text = readFileSync(path.join(cli, `${name}.cjs`), 'latin1');
+    if (/\bimport\(/.test(text))
+      throw new Error(`${name}.cjs imports a package, which only a chunk outside a pack can.`);
+    return `"${name}.cjs":function(exports,require,module,__filename,__dirname){${text}\n}`;
+  });
+  return `({${functions.join(',\n')}})`;
+}
+
+function packFile(pack) {
+  return path.join(cli, `${pack}.${process.version}-${process.arch}.pack`);
+}
+
 /** One run, after which V8 is asked for the code of all it has used. A machine without sandboxes gets as far as it does. */
-function keepCode(chunks) {
-  for (const name of chunks)
-    if (/\bimport\(/.test(readFileSync(path.join(cli, `${name}.cjs`), 'utf8')))
-      throw new Error(`${name}.cjs imports a package, which only a chunk without kept code can.`);
-  const files = chunks.map((name) => path.join(cli, `${name}.cjs.${process.version}-${process.arch}.code`));
-  // Empty is refused and made anew; without a file the launcher would not ask.
-  for (const file of files) writeFileSync(file, '');
+function keepCode() {
   const home = mkdtempSync(path.join(tmpdir(), 'sublet-pack-'));
   const recorder = path.join(import.meta.dirname, 'record-code.cjs');
   const run = (...command) =>
@@ -126,11 +166,4 @@ function keepCode(chunks) {
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
-}
-
-function placed(code) {
-  const there = code.replace('return __dirname;', `return ${SQLITE_DIRECTORY};`);
-  const found = there.replace(/= (\w+)\(((?:\w+)\(_dirname\(\), "\.\."\))\);/, '= openNative($2) ?? $1($2);');
-  if (there === code || found === there) throw new Error(`${SQLITE} no longer looks for its native part as it did.`);
-  return `${found}\n${OPEN_NATIVE}`;
 }

@@ -1,26 +1,30 @@
 #!/usr/bin/env node
 /**
- * The command's first file. Beside each of the chunks that every run needs lies the code that V8 made of it when it was
- * packed, for one version of Node: with it nothing is parsed or compiled again. Elsewhere the chunks load as usual.
+ * The command's first file. What every run needs lies in a few packs, in the order in which a run wants them: chunks, and the
+ * code that V8 made of them when they were packed, for one version of Node. With it nothing is parsed or compiled again.
+ * Elsewhere, and where a pack cannot be read, the chunks load as usual.
  */
 'use strict';
 const { readFileSync } = require('node:fs');
-const { join } = require('node:path');
 const { Script } = require('node:vm');
+
+const HEADER_BYTES = 16;
+/** By chunk. */
+const PACKS = {};
+const opened = {};
 
 /** What `require` gives, by the chunk's file name. */
 function load(name) {
-  const filename = join(__dirname, name);
+  const filename = `${__dirname}/${name}`;
   const known = require.cache[filename];
   if (known !== undefined) return known.exports;
-  const cachedData = read(`${filename}.${process.version}-${process.arch}.code`);
-  if (cachedData === undefined) return require(filename);
-  const source = `(function(exports,require,module,__filename,__dirname){${readFileSync(filename, 'latin1')}\n})`;
-  const script = new Script(source, { filename, cachedData });
+  const pack = PACKS[name];
+  const run = pack === undefined ? undefined : (opened[pack] ??= open(pack))[name];
+  if (run === undefined) return require(filename);
   const chunk = { id: filename, filename, exports: {}, children: [], loaded: true };
   // Where a chunk that is loaded as usual finds this one.
   require.cache[filename] = chunk;
-  script.runInThisContext()(chunk.exports, requireFrom, chunk, filename, __dirname);
+  run(chunk.exports, requireFrom, chunk, filename, __dirname);
   return chunk.exports;
 }
 
@@ -30,11 +34,17 @@ function requireFrom(id) {
 
 requireFrom.resolve = require.resolve;
 
-function read(path) {
+/** Its chunks by name, as functions; none where there is no such pack for this Node, or it was cut short. */
+function open(pack) {
+  const filename = `${__dirname}/${pack}.${process.version}-${process.arch}.pack`;
   try {
-    return readFileSync(path);
+    const bytes = readFileSync(filename);
+    const start = HEADER_BYTES + bytes.readUInt32LE(0);
+    if (bytes.length !== start + bytes.readUInt32LE(4)) return {};
+    const cachedData = start === HEADER_BYTES ? undefined : bytes.subarray(HEADER_BYTES, start);
+    return new Script(bytes.latin1Slice(start), { filename, cachedData }).runInThisContext();
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -1,7 +1,7 @@
-/** Preloaded while the command line is packed: at the end of the run it keeps what V8 has made of every chunk. */
+/** Preloaded while the command line is packed: at the end of the run it keeps what V8 has made of every pack. */
 'use strict';
-const { writeFileSync } = require('node:fs');
 const vm = require('node:vm');
+const { writePack } = require('./pack-file.cjs');
 
 const scripts = [];
 const { Script } = vm;
@@ -9,11 +9,10 @@ const { Script } = vm;
 vm.Script = class extends Script {
   constructor(source, options) {
     super(source, options);
-    scripts.push([options.filename, this]);
+    scripts.push({ file: options.filename, script: this, source });
   }
 };
 
 process.on('exit', () => {
-  for (const [filename, script] of scripts)
-    writeFileSync(`${filename}.${process.version}-${process.arch}.code`, script.createCachedData());
+  for (const { file, script, source } of scripts) writePack(file, script.createCachedData(), source);
 });

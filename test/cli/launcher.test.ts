@@ -1,6 +1,6 @@
 /** The command's first file: it is quick where V8's code was kept, and works where it was not. */
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +9,8 @@ import { MAIN } from './installation.ts';
 
 const run = promisify(execFile);
 const ROOT = path.resolve(import.meta.dirname, '../..');
+/** The lengths of a pack's code and text. */
+const HEADER_BYTES = 16;
 const places: string[] = [];
 
 afterEach(async () => {
@@ -17,25 +19,22 @@ afterEach(async () => {
 
 describe('the launcher', () => {
   it('has V8’s code for this Node, and V8 takes it', async () => {
-    const kept = (await readdir(path.dirname(MAIN))).filter((name) => name.endsWith('.code'));
-    expect(kept).toContain(`engine.cjs.${process.version}-${process.arch}.code`);
+    const kept = (await readdir(path.dirname(MAIN))).filter((name) => name.endsWith('.pack'));
+    expect(kept).toEqual(['engine', 'first', 'start'].map((pack) => `${pack}.${process.version}-${process.arch}.pack`));
     const { stdout } = await run(process.execPath, ['--require', await recorder(), MAIN, 'config', 'path']);
     expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toEqual([]);
   });
 
-  it.each(['missing', 'of another version', 'damaged'])('runs with code that is %s', async (how) => {
-    const { main, codes } = await copied();
-    for (const code of codes) {
-      if (how === 'missing') await rm(code);
-      else await writeFile(code, how === 'damaged' ? 'no code at all' : '');
-    }
+  it.each(['missing', 'empty', 'cut short', 'not V8’s'])('runs with packs that are %s', async (how) => {
+    const { main, packs } = await copied();
+    for (const pack of packs) await spoil(pack, how);
     const env = { ...process.env, SUBLET_HOME: path.join(path.dirname(main), 'home') };
     const { stdout, stderr } = await run(process.execPath, [main, 'ls', '--json'], { env });
     expect([stdout, stderr]).toEqual(['', '']);
   });
 });
 
-/** Preloaded: prints, last of all, the chunks whose code V8 refused. */
+/** Preloaded: prints, last of all, the packs whose code V8 refused. */
 async function recorder(): Promise<string> {
   const place = await mkdtemp(path.join(tmpdir(), 'sublet-launcher-'));
   places.push(place);
@@ -49,13 +48,22 @@ async function recorder(): Promise<string> {
   return file;
 }
 
-async function copied(): Promise<{ readonly main: string; readonly codes: readonly string[] }> {
+async function spoil(pack: string, how: string): Promise<void> {
+  if (how === 'missing') return rm(pack);
+  const bytes = await readFile(pack);
+  const end = HEADER_BYTES + bytes.readUInt32LE(0);
+  if (how === 'not V8’s') bytes.fill('x', HEADER_BYTES, end);
+  const kept: Readonly<Record<string, number>> = { empty: 0, 'cut short': bytes.length - 1 };
+  await writeFile(pack, bytes.subarray(0, kept[how] ?? bytes.length));
+}
+
+async function copied(): Promise<{ readonly main: string; readonly packs: readonly string[] }> {
   const place = await mkdtemp(path.join(tmpdir(), 'sublet-launcher-'));
   places.push(place);
   const cli = path.join(place, 'dist/cli');
   await cp(path.dirname(MAIN), cli, { recursive: true });
   await cp(path.join(ROOT, 'package.json'), path.join(place, 'package.json'));
   await symlink(path.join(ROOT, 'node_modules'), path.join(place, 'node_modules'));
-  const codes = (await readdir(cli)).filter((name) => name.endsWith('.code')).map((name) => path.join(cli, name));
-  return { main: path.join(cli, 'main.cjs'), codes };
+  const packs = (await readdir(cli)).filter((name) => name.endsWith('.pack')).map((name) => path.join(cli, name));
+  return { main: path.join(cli, 'main.cjs'), packs };
 }
