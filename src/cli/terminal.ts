@@ -40,15 +40,15 @@ export function createTerminal(process: NodeJS.Process, onBrokenPipe: () => void
       return process.stdin;
     },
     get isInteractive() {
-      return isatty(0) && isatty(1);
+      return isTerminal(1) && isTerminal(0);
     },
     get isStdinPiped() {
       return isFed(0);
     },
-    isTerminal: (name) => isatty(FD[name]),
-    columns: () => (isatty(1) ? stream('stdout').columns : undefined),
+    isTerminal: (name) => isTerminal(FD[name]),
+    columns: () => (isTerminal(1) ? stream('stdout').columns : undefined),
     size: () => ({ cols: stream('stdout').columns || 80, rows: stream('stdout').rows || 24 }),
-    colours: (name) => wantsColours(process.env, isatty(FD[name])),
+    colours: (name) => wantsColours(process.env, isTerminal(FD[name])),
     write: (name, data) => write(stream(name), data),
     onResize(listener) {
       const stdout = stream('stdout').on('resize', listener);
@@ -68,12 +68,22 @@ export function wantsColours(environment: Environment, isTerminal: boolean): boo
   return isTerminal && environment['TERM'] !== 'dumb';
 }
 
+// Asked of the kernel first: most often it is a pipe or a file, and Node's module for terminals need not be loaded.
+function isTerminal(fd: number): boolean {
+  return isCharacterDevice(fd) === true && isatty(fd);
+}
+
 // A character device is a terminal or /dev/null: neither is input that somebody prepared.
 function isFed(fd: number): boolean {
+  return isCharacterDevice(fd) === false;
+}
+
+/** undefined when it is closed. */
+function isCharacterDevice(fd: number): boolean | undefined {
   try {
-    return !fstatSync(fd).isCharacterDevice();
+    return fstatSync(fd).isCharacterDevice();
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -87,14 +87,17 @@ const MEMBER_KEY = /^(.*?)%\/(.*)%\/(\d+)$/su;
 // Percent first, so that unescaping is exact. Control characters and lone surrogates have no faithful form in a
 // terminal or in UTF-8, where different ones would become the same key.
 function escapePart(part: string): string {
-  return part.replaceAll('%', '%25').replaceAll(':', '%3A').replace(UNPRINTABLE, toCodeUnit);
+  // Written here, because V8 looks its classes up when it first meets it: not every process has a key.
+  return part
+    .replaceAll('%', '%25')
+    .replaceAll(':', '%3A')
+    .replace(/[\p{Cc}\p{Cs}]/gu, toCodeUnit);
 }
 
 function unescapePart(part: string): string {
   return part.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex.replace(/u/i, ''), 16)));
 }
 
-const UNPRINTABLE = /[\p{Cc}\p{Cs}]/gu;
 const ESCAPE = /%(25|3a|u[0-9a-f]{4})/gi;
 
 function toCodeUnit(character: string): string {

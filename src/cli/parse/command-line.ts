@@ -34,6 +34,7 @@ export function usage(name: string, message: string): SubletError {
 type Token = NonNullable<ReturnType<typeof tokenize>>[number];
 
 function tokenize(known: OptionSpecs, args: readonly string[]) {
+  if (args.length === 0) return [];
   const options = Object.fromEntries(
     Object.entries(known).map(([key, { type, short, multiple }]) => [
       key,
@@ -50,6 +51,8 @@ function splitRest(
   args: readonly string[],
 ): { own: readonly string[]; rest: readonly string[] } {
   if (spec.rest === undefined) return { own: args, rest: [] };
+  // Nothing of ours: Node's parser is not loaded to say so.
+  if (args[0] === '--') return { own: [], rest: args.slice(1) };
   let positionals = 0;
   for (const token of tokenize(known, args)) {
     if (token.kind === 'option-terminator')
