@@ -13,6 +13,7 @@ import type { DockerConfig } from './docker-config.ts';
 import { foreignNameError, isConflict, isGone, statusOf } from './docker-errors.ts';
 import type { ContainerBody, ContainerDetails } from './docker-types.ts';
 import { readFacts } from './container-label.ts';
+import type { ExecGate } from './exec-gate.ts';
 import { checkMounts } from './mount-rules.ts';
 import { startAsIs } from './network-level.ts';
 import { runPlainExec } from './plain-exec.ts';
@@ -37,13 +38,20 @@ const RUNNING = { Status: 'running', Running: true, Paused: false };
 export class ContainerMaker {
   readonly #api: DockerApi;
   readonly #config: DockerConfig;
+  readonly #gate: ExecGate;
   readonly #clock: Clock;
   readonly #log: ProviderLog;
   readonly #configDir: string;
   readonly #imageUsers = new Map<string, string>();
 
-  constructor(api: DockerApi, config: DockerConfig, context: Pick<ProviderContext, 'clock' | 'log' | 'env'>) {
+  constructor(
+    api: DockerApi,
+    config: DockerConfig,
+    gate: ExecGate,
+    context: Pick<ProviderContext, 'clock' | 'log' | 'env'>,
+  ) {
     this.#api = api;
+    this.#gate = gate;
     this.#config = config;
     this.#clock = context.clock;
     this.#log = context.log;
@@ -200,7 +208,7 @@ export class ContainerMaker {
     signal: AbortSignal,
   ): Promise<void> {
     if (this.#config.command.length > 0) return;
-    const exec = { containerId, command: ['sh', '-c', '[ -w . ]'], cwd, env: {} };
+    const exec = { gate: this.#gate, containerId, command: ['sh', '-c', '[ -w . ]'], cwd, env: {} };
     if ((await runPlainExec(this.#api, this.#clock, exec, { signal })).exitCode === 0) return;
     throw new SubletError('CREATE_FAILED', `The user "${User}" cannot write in ${cwd}, and the root is read-only.`, {
       hint: `Use an image in which ${cwd} belongs to that user, or leave out docker.readonlyRootfs or docker.user.`,

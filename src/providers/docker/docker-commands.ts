@@ -20,6 +20,7 @@ import { runProcess } from '../../provider/posix/run-process.ts';
 import type { DockerApi } from './docker-api.ts';
 import { isConflict, isGone, lostError, noShellError, notRunningError } from './docker-errors.ts';
 import { openDockerTerminal } from './docker-terminal.ts';
+import type { ExecGate } from './exec-gate.ts';
 import { readFrozenCommand } from './frozen-command.ts';
 import { Waking } from './freeze-container.ts';
 import { runPlainExec } from './plain-exec.ts';
@@ -30,6 +31,7 @@ import { SlotPool } from './slot-pool.ts';
 export interface DockerCommandsOptions {
   readonly api: DockerApi;
   readonly clock: Clock;
+  readonly gate: ExecGate;
   readonly name: string;
   /** The engine's id: a new container of the same name is another one. */
   readonly containerId: string;
@@ -63,7 +65,7 @@ export class DockerCommands implements Commands {
       scriptFor: (command, tag, { cwd, env }) => this.#scriptFor(command, tag, cwd, env),
       environment: (env) => ({ ...this.#env, ...env }),
       directory: (cwd) => this.#resolve(cwd),
-      openTerminal: (request) => openDockerTerminal(options.api, options.clock, options.containerId, request),
+      openTerminal: (request) => openDockerTerminal(options, request),
       readFrozen: (id) => readFrozenCommand(options.api, options.containerId, id),
     });
   }
@@ -117,10 +119,10 @@ export class DockerCommands implements Commands {
   }
 
   #runPlain(command: Command, options: RunOptions): Promise<CommandResult> {
-    const { api, clock, containerId, image } = this.#options;
+    const { api, clock, gate, containerId, image } = this.#options;
     if (typeof command === 'string') throw noShellError(image);
     const env = { ...this.#env, ...options.env };
-    const exec = { containerId, command, cwd: this.#resolve(options.cwd), env };
+    const exec = { gate, containerId, command, cwd: this.#resolve(options.cwd), env };
     return this.#translated(this.waking.orLater(() => runPlainExec(api, clock, exec, options), isAsleep));
   }
 
@@ -134,13 +136,17 @@ export class DockerCommands implements Commands {
   }
 
   async #openSlot(once: boolean): Promise<ShellSlot> {
+    const { gate, containerId } = this.#options;
+    const opened = this.waking.orLater(() => gate.begin(containerId, () => this.#beginSlot(once)), isAsleep);
+    return this.#translated(opened);
+  }
+
+  /** The shell's first word tells that it is in the container. */
+  async #beginSlot(once: boolean): Promise<ShellSlot> {
     const { api, containerId } = this.#options;
     const body = { Cmd: slotCommand(once), AttachStdin: true, AttachStdout: true, AttachStderr: true };
-    const opened = this.waking.orLater(
-      () => api.createExec(containerId, body).then((execId) => api.startExec(execId)),
-      isAsleep,
-    );
-    return new ShellSlot(await this.#translated(opened), { once }).ready();
+    const socket = await api.startExec(await api.createExec(containerId, body));
+    return new ShellSlot(socket, { once }).ready();
   }
 
   /** Through a slot of its own: those of the commands to be killed are busy. */

@@ -1,5 +1,6 @@
 /** Sandboxes that are containers of a Docker-compatible engine. The engine is the only place where anything about them is kept. */
 import type { Socket } from 'node:net';
+import { join } from 'node:path';
 import { abortedError, SubletError, toSubletError } from '../../core/errors.ts';
 import type { NetworkLevel } from '../../core/network.ts';
 import type { Labels, SandboxMetrics } from '../../core/spec.ts';
@@ -25,7 +26,8 @@ import { isGone, lostError, noAllowlistError, notFoundError } from './docker-err
 import { createDockerFiles } from './docker-files.ts';
 import type { ContainerDetails } from './docker-types.ts';
 import { isLocal } from './engine-endpoint.ts';
-import { freezeContainer, type Sleeper, thawContainer } from './freeze-container.ts';
+import { ExecGate } from './exec-gate.ts';
+import { freezeContainer, type Sleeper, thawContainer, whileNoneBegins } from './freeze-container.ts';
 import { networkOf, setNetworkLevel } from './network-level.ts';
 import { portUrlOf } from './port-url.ts';
 import { resetContainer } from './reset-container.ts';
@@ -54,6 +56,7 @@ export class DockerProvider implements SandboxProvider {
   readonly boundToHost: boolean;
   readonly #context: ProviderContext;
   readonly #api: DockerApi;
+  readonly #gate: ExecGate;
   readonly #maker: ContainerMaker;
   readonly #held = new Map<string, Held>();
 
@@ -62,7 +65,8 @@ export class DockerProvider implements SandboxProvider {
     this.#api = api;
     this.capabilities = new Set(capabilities);
     this.boundToHost = isLocal(api.client.endpoint);
-    this.#maker = new ContainerMaker(api, config, context);
+    this.#gate = new ExecGate(join(context.stateDir, 'execs'), context.clock);
+    this.#maker = new ContainerMaker(api, config, this.#gate, context);
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
@@ -168,7 +172,9 @@ export class DockerProvider implements SandboxProvider {
   async snapshot(ref: SandboxRef, signal: AbortSignal): Promise<SandboxSnapshot> {
     const { details } = await this.#known(ref, signal);
     const tag = `${this.#context.clock.now().toString(36)}-${details.Id.slice(0, 12)}`;
-    await this.#api.commit(details.Id, SNAPSHOT_REPOSITORY, tag, signal);
+    // The engine puts the container to sleep for it.
+    const commit = (): Promise<string> => this.#api.commit(details.Id, SNAPSHOT_REPOSITORY, tag, signal);
+    await whileNoneBegins(this.#sleeper(ref, signal), commit, signal);
     return { image: `${SNAPSHOT_REPOSITORY}:${tag}` };
   }
 
@@ -195,6 +201,7 @@ export class DockerProvider implements SandboxProvider {
       {
         api: this.#api,
         clock: this.#context.clock,
+        gate: this.#gate,
         name,
         containerId: details.Id,
         image: details.Config.Image,
@@ -223,7 +230,7 @@ export class DockerProvider implements SandboxProvider {
   #sleeper(ref: SandboxRef, signal: AbortSignal): Sleeper {
     const look = async (): Promise<ContainerDetails> => (await this.#known(ref, signal)).details;
     const waking = this.#held.get(ref.name)?.commands.waking;
-    return { api: this.#api, clock: this.#context.clock, waking, look };
+    return { api: this.#api, clock: this.#context.clock, gate: this.#gate, waking, look };
   }
 
   #letGo(name: string): void {

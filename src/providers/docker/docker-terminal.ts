@@ -3,14 +3,24 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../core/clock.ts';
 import type { TerminalChannel, TerminalRequest } from '../../provider/posix/inside/inside-terminal.ts';
 import type { DockerApi } from './docker-api.ts';
+import { execBegun, type ExecGate } from './exec-gate.ts';
 
 /** The engine closes the terminal a moment before it knows the exit code. */
 const EXIT_LOOKS = 50;
 
-export async function openDockerTerminal(
-  api: DockerApi,
-  clock: Clock,
-  containerId: string,
+export interface TerminalPlace {
+  readonly api: DockerApi;
+  readonly clock: Clock;
+  readonly gate: ExecGate;
+  readonly containerId: string;
+}
+
+export function openDockerTerminal(place: TerminalPlace, request: TerminalRequest): Promise<TerminalChannel> {
+  return place.gate.begin(place.containerId, () => begin(place, request));
+}
+
+async function begin(
+  { api, clock, containerId }: TerminalPlace,
   { argv, env, size }: TerminalRequest,
 ): Promise<TerminalChannel> {
   const execId = await api.createExec(containerId, {
@@ -24,6 +34,7 @@ export async function openDockerTerminal(
   const socket = await api.startExec(execId, size);
   socket.on('error', () => undefined);
   const closed = new Promise<void>((resolve) => socket.once('close', resolve));
+  await execBegun(api, clock, execId);
   return {
     exit: closed.then(() => exitStatus(api, clock, execId)),
     onData: (take) => void socket.on('data', take),

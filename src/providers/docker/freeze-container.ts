@@ -2,12 +2,11 @@
 import { type Clock, sleep } from '../../core/clock.ts';
 import type { DockerApi } from './docker-api.ts';
 import type { ContainerDetails } from './docker-types.ts';
+import { BEGIN_MS, type ExecGate } from './exec-gate.ts';
 
 /** The news of a sleep is never later than this, even on a busy machine. */
 const NEWS_MS = 10_000;
 const LOOK_MS = 20;
-/** A command that has not begun after this long will not. */
-const BEGIN_MS = 5_000;
 /** The kernel gives up on a freeze when processes are born meanwhile. */
 const FREEZE_TRIES = 5;
 
@@ -51,16 +50,25 @@ export class Waking {
 export interface Sleeper {
   readonly api: DockerApi;
   readonly clock: Clock;
+  readonly gate: ExecGate;
   readonly waking: Waking | undefined;
   readonly look: () => Promise<ContainerDetails>;
 }
 
-export async function freezeContainer({ api, clock, waking, look }: Sleeper, signal: AbortSignal): Promise<void> {
+export async function freezeContainer(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+  const { waking, gate, look } = sleeper;
   const { Id, State } = await look();
-  if (!State.Paused) await commandsBegun({ api, clock, look }, signal);
-  for (let tries = 1; !State.Paused || waking?.isRecent === true; tries++) {
+  if (!State.Paused || waking?.isRecent === true)
+    await gate.sleep(Id, () => freezeUndisturbed(sleeper, Id, signal), signal);
+  waking?.forget();
+}
+
+async function freezeUndisturbed(sleeper: Sleeper, id: string, signal: AbortSignal): Promise<void> {
+  const { api, clock, waking, look } = sleeper;
+  for (let tries = 1; ; tries++) {
+    await commandsBegun(sleeper, BEGIN_MS, signal);
     try {
-      await api.pause(Id, signal);
+      await api.pause(id, signal);
       break;
     } catch (error) {
       const isPaused = (await look()).State.Paused;
@@ -68,25 +76,6 @@ export async function freezeContainer({ api, clock, waking, look }: Sleeper, sig
       if (!isPaused && tries === FREEZE_TRIES) throw error;
       await sleep(clock, LOOK_MS, signal);
     }
-  }
-  waking?.forget();
-}
-
-/**
- * Until no command is half-way into the container: the engine never answers again for one that is frozen with it, and a
- * process may have been killed a moment after it asked for a command.
- */
-async function commandsBegun({ api, clock, look }: Omit<Sleeper, 'waking'>, signal: AbortSignal): Promise<void> {
-  const until = clock.elapsed() + BEGIN_MS;
-  const isBeginning = async (id: string): Promise<boolean> => {
-    const { Running, Pid } = await api.inspectExec(id, signal);
-    return Running && Pid === 0;
-  };
-  while (clock.elapsed() < until) {
-    const ids = (await look()).ExecIDs ?? [];
-    const beginning = await Promise.all(ids.map((id) => isBeginning(id).catch(() => false)));
-    if (!beginning.includes(true)) return;
-    await sleep(clock, LOOK_MS, signal);
   }
 }
 
@@ -99,4 +88,37 @@ export async function thawContainer({ api, waking, look }: Sleeper, signal: Abor
   });
   waking?.note();
   return true;
+}
+
+/** `work` under the conditions of a sleep, for what puts a container to sleep and wakes it by itself. */
+export async function whileNoneBegins<T>(sleeper: Sleeper, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const { Id, State } = await sleeper.look();
+  if (State.Paused || !State.Running) return work();
+  return sleeper.gate.sleep(
+    Id,
+    async () => {
+      await commandsBegun(sleeper, BEGIN_MS, signal);
+      return work();
+    },
+    signal,
+  );
+}
+
+/**
+ * Waits until no command is half-way into the container; false when one still is after `patienceMs`. The engine never
+ * answers again for one that is frozen with it, and a process may have been killed a moment after it asked for a command.
+ */
+async function commandsBegun({ api, clock, look }: Sleeper, patienceMs: number, signal: AbortSignal): Promise<boolean> {
+  const until = clock.elapsed() + patienceMs;
+  const isBeginning = async (id: string): Promise<boolean> => {
+    const { Running, Pid } = await api.inspectExec(id, signal);
+    return Running && Pid === 0;
+  };
+  for (;;) {
+    const ids = (await look()).ExecIDs ?? [];
+    const beginning = await Promise.all(ids.map((id) => isBeginning(id).catch(() => false)));
+    if (!beginning.includes(true)) return true;
+    if (clock.elapsed() >= until) return false;
+    await sleep(clock, LOOK_MS, signal);
+  }
 }

@@ -8,9 +8,11 @@ import { type ProcessExit, runProcess } from '../../provider/posix/run-process.t
 import { commandArgv, shellExports } from '../../provider/posix/shell-quote.ts';
 import type { DockerApi } from './docker-api.ts';
 import { isLocal } from './engine-endpoint.ts';
+import { execBegun, type ExecGate } from './exec-gate.ts';
 import { StreamDemux } from './stream-demux.ts';
 
 export interface PlainExec {
+  readonly gate: ExecGate;
   readonly containerId: string;
   readonly command: readonly string[];
   readonly cwd: string;
@@ -33,6 +35,26 @@ export async function runPlainExec(
 ): Promise<CommandResult> {
   // Names that no shell can hold are refused everywhere alike.
   shellExports(exec.env);
+  const begun = await exec.gate.begin(exec.containerId, () => begin(api, clock, exec, options), options.signal);
+  if (begun === undefined) return missingProgram(exec.command);
+  const { execId, streams } = begun;
+  const exit = streams.closed.then(() => exitOf(api, execId));
+  const result = await runProcess({ ...streams, exit }, options, { clock, killTree: () => killOnHost(api, execId) });
+  if (options.stdin !== undefined && OUTPUT_DROPPED.test(result.stderr)) throw outputDroppedError(exec.command);
+  // The engine's own words, in place of the program's output.
+  const said = result.stdout + result.stderr;
+  const isMissing =
+    (result.exitCode ?? 0) >= 126 && said.startsWith('OCI runtime exec failed') && NO_SUCH_PROGRAM.test(said);
+  return isMissing ? missingProgram(exec.command) : result;
+}
+
+/** undefined when the image has no such program. */
+async function begin(
+  api: DockerApi,
+  clock: Clock,
+  exec: PlainExec,
+  options: RunOptions,
+): Promise<{ readonly execId: string; readonly streams: ExecStreams } | undefined> {
   const execId = await api.createExec(
     exec.containerId,
     {
@@ -46,26 +68,25 @@ export async function runPlainExec(
     },
     options.signal,
   );
-  const socket = await api.startExec(execId).catch((cause: unknown) => {
+  try {
+    // Listened to at once, so that no end of it is missed.
+    const streams = takeApart(await api.startExec(execId), options.stdin !== undefined);
+    await execBegun(api, clock, execId);
+    return { execId, streams };
+  } catch (cause) {
     if (SubletError.is(cause) && NO_SUCH_PROGRAM.test(cause.message)) return undefined;
     throw cause;
-  });
-  if (socket === undefined) return missingProgram(exec.command);
-  const streams = takeApart(socket, options.stdin !== undefined);
-  const exit = streams.closed.then(() => exitOf(api, execId));
-  const result = await runProcess({ ...streams, exit }, options, { clock, killTree: () => killOnHost(api, execId) });
-  if (options.stdin !== undefined && OUTPUT_DROPPED.test(result.stderr)) throw outputDroppedError(exec.command);
-  // The engine's own words, in place of the program's output.
-  const said = result.stdout + result.stderr;
-  const isMissing =
-    (result.exitCode ?? 0) >= 126 && said.startsWith('OCI runtime exec failed') && NO_SUCH_PROGRAM.test(said);
-  return isMissing ? missingProgram(exec.command) : result;
+  }
 }
 
-function takeApart(
-  socket: Socket,
-  hasInput: boolean,
-): { stdin: Writable | null; stdout: Readable; stderr: Readable; closed: Promise<void> } {
+interface ExecStreams {
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly closed: Promise<void>;
+}
+
+function takeApart(socket: Socket, hasInput: boolean): ExecStreams {
   const read = (): void => void socket.resume();
   const streams = { stdout: new Readable({ read }), stderr: new Readable({ read }) };
   const demux = new StreamDemux((stream, chunk) => {
