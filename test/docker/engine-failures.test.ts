@@ -1,6 +1,7 @@
 /** An engine that is restarted, hangs or has no room left: the errors say so, the next use works, and nothing stays behind. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,6 +14,7 @@ import { DockerApi } from '../../src/providers/docker/docker-api.ts';
 import { findEngine } from '../../src/providers/docker/find-engine.ts';
 import { type PrivateEngine, startPrivateEngine } from '../setup/private-engine.ts';
 import { requirement } from '../setup/requirements.ts';
+import { openProvider, signal } from './providers.ts';
 
 const MIB = 1024 * 1024;
 const SLOW = { timeout: 180_000 };
@@ -29,6 +31,54 @@ async function openOn(engine: PrivateEngine): Promise<Sublet> {
   const env = { PATH: process.env['PATH'], SUBLET_SANDBOX: 'mine' };
   sublet = await open({ home, env, handleSignals: false, watchdog: false });
   return sublet;
+}
+
+/** Somebody who has the engine too, and knows nothing of what others are at. */
+class Stranger implements AsyncDisposable {
+  readonly api: DockerApi;
+
+  private constructor(api: DockerApi) {
+    this.api = api;
+  }
+
+  static async of(engine: PrivateEngine): Promise<Stranger> {
+    return new Stranger(new DockerApi(await findEngine(engine.host, systemClock)));
+  }
+
+  async run(name: string, words: readonly string[]): Promise<void> {
+    const socket = await this.api.startExec(await this.#prepare(name, words));
+    await once(socket.resume(), 'close');
+  }
+
+  /** Nobody waits for its output. */
+  async begin(name: string, words: readonly string[]): Promise<string> {
+    const exec = await this.#prepare(name, words);
+    void this.api.startExec(exec).then(
+      (socket) => socket.destroy(),
+      () => undefined,
+    );
+    return exec;
+  }
+
+  #prepare(name: string, words: readonly string[]): Promise<string> {
+    return this.api.createExec(name, { Cmd: words, AttachStdin: false, AttachStdout: true, AttachStderr: true });
+  }
+
+  /** Pauses the container at moments until a command is half-way in. */
+  async freezeHalfWay(name: string): Promise<void> {
+    for (let times = 0; ; times++) {
+      const execs = await Promise.all([1, 2, 3].map(() => this.begin(name, ['sleep', '1'])));
+      await delay((times % 10) * 4);
+      await this.api.pause(name);
+      const facts = await Promise.all(execs.map((exec) => this.api.inspectExec(exec)));
+      if (facts.some(({ Running, Pid }) => Running && Pid === 0)) return;
+      await this.api.unpause(name);
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve(this.api.client.close());
+  }
 }
 
 async function closeAll(): Promise<void> {
@@ -66,25 +116,47 @@ describe.runIf(isThere)('an engine that fails', () => {
   it('is told to pause while commands are half-way in: each begins first, and the engine goes on', SLOW, async () => {
     const { sandboxId: id, commands } = await sublet.session({ user: 'ann', task: 'half-way' });
     const { name } = await sublet.sandboxes.get(id);
-    const api = new DockerApi(await findEngine(engine.host, systemClock));
-    const body = { Cmd: ['sleep', '5'], AttachStdin: false, AttachStdout: true, AttachStderr: true };
-    try {
-      for (let times = 0; times < 12; times++) {
-        const execs = await Promise.all([1, 2, 3].map(() => api.createExec(name, body)));
-        // Whoever asked for them is gone: nobody waits for their answers.
-        for (const exec of execs)
-          void api.startExec(exec).then(
-            (socket) => socket.destroy(),
-            () => undefined,
-          );
-        await delay(times * 4);
-        await sublet.sandboxes.pause(id);
-        await sublet.sandboxes.resume(id);
-      }
-      expect((await commands.run('echo awake')).stdout).toBe('awake\n');
-    } finally {
-      api.client.close();
+    await using stranger = await Stranger.of(engine);
+    for (let times = 0; times < 12; times++) {
+      await Promise.all([1, 2, 3].map(() => stranger.begin(name, ['sleep', '5'])));
+      await delay(times * 4);
+      await sublet.sandboxes.pause(id);
+      await sublet.sandboxes.resume(id);
     }
+    expect((await commands.run('echo awake')).stdout).toBe('awake\n');
+  });
+
+  it('is told to pause while commands of others keep coming: it goes on', SLOW, async () => {
+    const { sandboxId: id, commands } = await sublet.session({ user: 'ann', task: 'busy' });
+    const { name } = await sublet.sandboxes.get(id);
+    await using stranger = await Stranger.of(engine);
+    let isOver = false;
+    const lane = async (): Promise<void> => {
+      while (!isOver) await stranger.run(name, ['true']).catch(() => delay(2));
+    };
+    const lanes = Array.from({ length: 5 }, lane);
+    for (let times = 0; times < 10; times++) {
+      await sublet.sandboxes.pause(id);
+      await sublet.sandboxes.resume(id);
+    }
+    isOver = true;
+    await Promise.all(lanes);
+    expect((await commands.run('echo awake')).stdout).toBe('awake\n');
+  });
+
+  it('hangs with a command frozen half-way in: a resume and a destroy help it out', SLOW, async () => {
+    const { sandboxId: id, commands } = await sublet.session({ user: 'ann', task: 'stuck' });
+    const { name } = await sublet.sandboxes.get(id);
+    await using stranger = await Stranger.of(engine);
+    const provider = await openProvider({ host: engine.host });
+    await stranger.freezeHalfWay(name);
+    await provider.resume?.({ name }, signal);
+    expect((await commands.run('echo awake')).stdout).toBe('awake\n');
+    await stranger.freezeHalfWay(name);
+    // From here on the engine does not even describe the container.
+    stranger.api.unpause(name).catch(() => undefined);
+    await sublet.sandboxes.destroy(id);
+    expect(await engine.remains()).toEqual([]);
   });
 
   it(

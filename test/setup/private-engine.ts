@@ -8,6 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
+/** An engine that hangs with a container would keep a test waiting for ever. */
+const ANSWER_MS = 60_000;
+const END_MS = 30_000;
 
 export interface PrivateEngineOptions {
   /** More words for dockerd. */
@@ -100,7 +103,7 @@ class Engine implements PrivateEngine {
   }
 
   async docker(...words: readonly string[]): Promise<string> {
-    return (await run('docker', ['--host', this.host, ...words])).stdout.trim();
+    return (await run('docker', ['--host', this.host, ...words], { timeout: ANSWER_MS })).stdout.trim();
   }
 
   async remains(): Promise<readonly string[]> {
@@ -130,6 +133,7 @@ class Engine implements PrivateEngine {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#process?.exitCode === null && this.#process.signalCode === null) {
       this.thaw();
+      await run('sh', ['-c', THAW_SCRIPT, 'sh', this.#group]);
       const left = (await this.docker('ps', '--all', '--quiet').catch(() => '')).split('\n').filter((id) => id !== '');
       if (left.length > 0) await this.docker('rm', '--force', ...left).catch(() => '');
       await this.#end('SIGTERM');
@@ -144,7 +148,9 @@ class Engine implements PrivateEngine {
     if (ended === undefined || ended.exitCode !== null || ended.signalCode !== null) return;
     const isOver = once(ended, 'exit');
     ended.kill(signal);
+    const force = setTimeout(() => ended.kill('SIGKILL'), END_MS);
     await isOver;
+    clearTimeout(force);
   }
 
   /** The engine's helper, of an engine that was killed. Where nobody collects orphans the next engine would take it for alive. */
@@ -160,6 +166,13 @@ class Engine implements PrivateEngine {
     return (await readFile(path.join(this.dir, 'log'), 'utf8')).split('\n').slice(-8).join('\n');
   }
 }
+
+// What is frozen neither ends nor lets its engine go on; a container that is to be removed need not sleep.
+const THAW_SCRIPT = `
+find /sys/fs/cgroup -path "*/$1*" -name freezer.state | while read -r file; do echo THAWED >"$file"; done
+find /sys/fs/cgroup -path "*/$1*" -name cgroup.freeze | while read -r file; do echo 0 >"$file"; done
+exit 0
+`;
 
 // Mounts deepest first; groups likewise.
 const CLEAN_SCRIPT = `

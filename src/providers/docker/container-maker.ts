@@ -19,6 +19,7 @@ import { startAsIs } from './network-level.ts';
 import { runPlainExec } from './plain-exec.ts';
 import { pullImage } from './pull-image.ts';
 import { ShellSlot } from './shell-slot.ts';
+import { thawIfSilent } from './stuck-engine.ts';
 import { tarFile } from './tar-file.ts';
 
 export interface MadeContainer {
@@ -96,7 +97,7 @@ export class ContainerMaker {
   async remove(id: string, signal: AbortSignal): Promise<void> {
     for (let look = 0; ; look++) {
       try {
-        return await this.#api.remove(id, signal);
+        return await thawIfSilent(this.#clock, id, () => this.#api.remove(id, signal));
       } catch (error) {
         if (isGone(error)) return;
         if (!isConflict(error) || look === REMOVAL_LOOKS) throw error;

@@ -17,6 +17,9 @@ import type {
   PathChange,
 } from './docker-types.ts';
 
+/** It reads nothing but memory: an engine that takes longer hangs with the container. */
+const INSPECT_MS = 60_000;
+
 export class DockerApi {
   readonly client: EngineClient;
 
@@ -53,7 +56,8 @@ export class DockerApi {
 
   inspect(id: string, signal?: AbortSignal): Promise<ContainerDetails> {
     const path = `${container(id)}/json`;
-    return this.client.json({ method: 'GET', path, what: `describe the container ${id}`, signal });
+    const what = `describe the container ${id}`;
+    return this.client.json({ method: 'GET', path, what, signal, patienceMs: INSPECT_MS });
   }
 
   async remove(id: string, signal?: AbortSignal): Promise<void> {

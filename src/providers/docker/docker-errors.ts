@@ -94,6 +94,19 @@ export function notRunningError(name: string, cause?: unknown): SubletError {
   });
 }
 
+/** A command is frozen half-way into the container, and this process may not thaw it. */
+export function stuckError(id: string, cause?: unknown): SubletError {
+  return new SubletError(
+    'PROVIDER_UNAVAILABLE',
+    `A command got half-way into the container ${id} as it was put to sleep, and the engine hangs with it.`,
+    {
+      cause,
+      details: { id },
+      hint: 'As root, write THAWED to freezer.state of its control group, or 0 to cgroup.freeze. Then destroy the sandbox.',
+    },
+  );
+}
+
 export function noShellError(image: string): SubletError {
   return new SubletError('UNSUPPORTED', `The image ${image} has no sh, which a command given as text needs.`, {
     hint: 'Give the command as an array of words, whose first is a program in the image; or choose an image with a shell.',

@@ -32,6 +32,7 @@ import { networkOf, setNetworkLevel } from './network-level.ts';
 import { portUrlOf } from './port-url.ts';
 import { resetContainer } from './reset-container.ts';
 import type { ShellSlot } from './shell-slot.ts';
+import { describeContainer } from './stuck-engine.ts';
 import { toMetrics } from './usage.ts';
 
 /** What this process holds of a container. */
@@ -139,7 +140,7 @@ export class DockerProvider implements SandboxProvider {
       });
     }
     this.#held.get(ref.name)?.commands.close();
-    if (details.State.Paused) await this.#api.unpause(details.Id, signal);
+    if (details.State.Paused) await thawContainer(this.#sleeper(ref, signal), signal);
     if (details.State.Running) await this.#api.stop(details.Id, STOP_GRACE_SECONDS, signal);
   }
 
@@ -242,7 +243,8 @@ export class DockerProvider implements SandboxProvider {
 
   /** undefined when the name is nobody's, or a container's that is not ours. */
   async #find({ name }: SandboxRef, signal: AbortSignal): Promise<OurContainer | undefined> {
-    const details = await this.#api.inspect(name, signal).catch((error: unknown) => {
+    const part = { api: this.#api, clock: this.#context.clock };
+    const details = await describeContainer(part, name, signal).catch((error: unknown) => {
       if (isGone(error)) return undefined;
       throw error;
     });

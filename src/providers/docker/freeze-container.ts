@@ -1,12 +1,17 @@
 /** Puts a container to sleep and wakes it. */
 import { type Clock, sleep } from '../../core/clock.ts';
+import { findGroup } from './container-group.ts';
 import type { DockerApi } from './docker-api.ts';
+import { stuckError } from './docker-errors.ts';
 import type { ContainerDetails } from './docker-types.ts';
 import { BEGIN_MS, type ExecGate } from './exec-gate.ts';
+import { helpOut } from './stuck-engine.ts';
 
 /** The news of a sleep is never later than this, even on a busy machine. */
 const NEWS_MS = 10_000;
 const LOOK_MS = 20;
+/** What the engine refuses because the container sleeps takes a moment to be refused. */
+const REFUSE_MS = 500;
 /** The kernel gives up on a freeze when processes are born meanwhile. */
 const FREEZE_TRIES = 5;
 
@@ -77,14 +82,25 @@ async function freezeUndisturbed(sleeper: Sleeper, id: string, signal: AbortSign
       await sleep(clock, LOOK_MS, signal);
     }
   }
+  await letCommandsIn(sleeper, id, signal);
 }
 
-/** False when it neither sleeps nor runs. */
-export async function thawContainer({ api, waking, look }: Sleeper, signal: AbortSignal): Promise<boolean> {
+/**
+ * False when it neither sleeps nor runs. One whose group is not frozen is frozen first: the engine wakes nothing else, and
+ * whoever let commands in may have been killed at it.
+ */
+export async function thawContainer(sleeper: Sleeper, signal: AbortSignal): Promise<boolean> {
+  const { api, clock, waking, look } = sleeper;
   const { Id, State } = await look();
   if (!State.Paused) return State.Running;
+  await letCommandsIn(sleeper, Id, signal);
   await api.unpause(Id, signal).catch(async (error: unknown) => {
-    if ((await look()).State.Paused) throw error;
+    if (!(await look()).State.Paused) return;
+    const group = await findGroup(Id, clock);
+    await group?.freeze().catch(() => undefined);
+    await api.unpause(Id, signal).catch(async () => {
+      if ((await look()).State.Paused) throw error;
+    });
   });
   waking?.note();
   return true;
@@ -104,10 +120,19 @@ export async function whileNoneBegins<T>(sleeper: Sleeper, work: () => Promise<T
   );
 }
 
-/**
- * Waits until no command is half-way into the container; false when one still is after `patienceMs`. The engine never
- * answers again for one that is frozen with it, and a process may have been killed a moment after it asked for a command.
- */
+/** Somebody else's command may get in between the last look and the sleep. */
+async function letCommandsIn(sleeper: Sleeper, id: string, signal: AbortSignal): Promise<void> {
+  if (await commandsBegun(sleeper, REFUSE_MS, signal)) return;
+  const lookWhenBegun = async (): Promise<ContainerDetails> => {
+    await commandsBegun(sleeper, BEGIN_MS, signal);
+    return sleeper.look();
+  };
+  if (await helpOut(sleeper.clock, id, lookWhenBegun)) return;
+  // Unless somebody has woken it meanwhile.
+  if ((await sleeper.look()).State.Paused) throw stuckError(id);
+}
+
+/** Waits until no command is half-way into the container; false when one still is after `patienceMs`. */
 async function commandsBegun({ api, clock, look }: Sleeper, patienceMs: number, signal: AbortSignal): Promise<boolean> {
   const until = clock.elapsed() + patienceMs;
   const isBeginning = async (id: string): Promise<boolean> => {
