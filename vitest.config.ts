@@ -7,6 +7,8 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Tests start real sandboxes: more workers than cores only makes each slower.
     maxWorkers: Math.min(4, availableParallelism()),
+    // Of those that say that they may run side by side: an engine's containers are waited for more than worked on.
+    maxConcurrency: 3,
     pool: 'forks',
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -35,7 +35,8 @@ for (const { name, host, isThere } of engines) {
 
     const claims = { capabilities: new Set(module.capabilities) };
     for (const testCase of providerContract.filter((each) => missingCapabilities(each, claims).length === 0)) {
-      it(testCase.name, async ({ signal, skip }) => {
+      // Each has sandboxes of its own, and most of its time is the engine's.
+      it.concurrent(testCase.name, async ({ signal, skip }) => {
         const missing = missingCapabilities(testCase, provider);
         if (missing.length > 0) skip(`not claimed on this machine: ${missing.join(', ')}`);
         const secondProvider = async (): Promise<SandboxProvider> => withImage(await module.open(context(host)));
