@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { SlowFirst } from './test/setup/slow-first.ts';
 
 export default defineConfig({
   test: {
@@ -10,6 +11,7 @@ export default defineConfig({
     // Of those that say that they may run side by side: an engine's containers are waited for more than worked on.
     maxConcurrency: 3,
     pool: 'forks',
+    sequence: { sequencer: SlowFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Real processes on a busy machine: a second try tells a race in a test from a fault. Who needs one is named at
