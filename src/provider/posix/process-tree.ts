@@ -6,9 +6,10 @@
  * the tree: a tag finds what ran away by habit, not what hides. Ending the sandbox ends that too.
  */
 import { kernelRandom } from './kernel-random.ts';
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readFile, readlink } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
 import type { RandomBytes } from '../../core/ids.ts';
+import { type Judgement, searchProcesses } from './search-processes.ts';
 
 /** A decimal number below 2^63: 32 bits of the group, 31 of the command. */
 export type ProcessTag = string;
@@ -26,9 +27,8 @@ export interface TaggedQuery {
 }
 
 const COMMAND_BITS = 31n;
-const SCAN_CONCURRENCY = 32;
-/** So often in a row nothing of a tree is found before it counts as ended. */
-const EMPTY_LOOKS = 4;
+/** So often in a row nothing of a tree is found before it counts as ended: the kernel's numbers may begin anew during one. */
+const EMPTY_LOOKS = 2;
 /** A tree that is still there after this many rounds, a few seconds, is in the kernel's hands or another user's. */
 const MAX_KILL_ROUNDS = 200;
 
@@ -52,15 +52,7 @@ export function tagScript(tag: ProcessTag): string {
 
 /** Host pids, zombies left out. */
 export async function findTagged(query: TaggedQuery): Promise<number[]> {
-  const namespace = query.inPidNamespaceOf === undefined ? undefined : await pidNamespace(query.inPidNamespaceOf);
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  const found: number[] = [];
-  const next = pids.values();
-  const scan = async (): Promise<void> => {
-    for (const pid of next) if (await matches(pid, query, namespace)) found.push(pid);
-  };
-  await Promise.all(Array.from({ length: SCAN_CONCURRENCY }, scan));
-  return found;
+  return searchProcesses(await judgeOf(query));
 }
 
 /**
@@ -70,11 +62,14 @@ export async function findTagged(query: TaggedQuery): Promise<number[]> {
 export async function killTagged(query: TaggedQuery, signal: KillSignal = 'SIGKILL'): Promise<number> {
   const signalled = new Set<number>();
   let empty = 0;
-  // Several times empty in a row: a child born behind the scan's back while its parent died is seen by a later look, also
-  // on a machine so busy that a look takes longer than such a child lives.
   for (let round = 0; empty < EMPTY_LOOKS; round++) {
-    const pids = await findTagged(query);
-    for (const pid of pids) if (sendSignal(pid, signal)) signalled.add(pid);
+    const judge = await judgeOf(query);
+    const pids = await searchProcesses(async (pid) => {
+      const judgement = await judge(pid);
+      // At once: by the end of the look it may have forked and exited.
+      if (judgement === 'sought' && sendSignal(pid, signal)) signalled.add(pid);
+      return judgement;
+    });
     if (signal !== 'SIGKILL') break;
     empty = pids.length === 0 ? empty + 1 : 0;
     if (round === MAX_KILL_ROUNDS) throw unkillable(pids);
@@ -83,18 +78,27 @@ export async function killTagged(query: TaggedQuery, signal: KillSignal = 'SIGKI
   return signalled.size;
 }
 
-async function matches(pid: number, query: TaggedQuery, namespace: string | undefined): Promise<boolean> {
-  const tag = await tagOf(pid);
-  if (tag === undefined) return false;
-  const wanted = query.group === undefined ? tag === query.tag : String(BigInt(tag) >> COMMAND_BITS) === query.group;
-  if (!wanted) return false;
-  if (namespace !== undefined && (await pidNamespace(pid)) !== namespace) return false;
-  return !(await isZombie(pid));
+async function judgeOf(query: TaggedQuery): Promise<(pid: number) => Promise<Judgement>> {
+  const namespace = query.inPidNamespaceOf === undefined ? undefined : await pidNamespace(query.inPidNamespaceOf);
+  return async (pid) => {
+    const tag = await tagOf(pid);
+    if (tag === undefined) return 'gone';
+    if (!isWanted(tag, query)) return 'other';
+    const own = namespace === undefined ? undefined : await pidNamespace(pid);
+    if (await isZombie(pid)) return 'gone';
+    return own === namespace ? 'sought' : 'other';
+  };
 }
 
-async function tagOf(pid: number): Promise<ProcessTag | undefined> {
+/** "unlimited" where nobody has set one, undefined when the process is gone. */
+async function tagOf(pid: number): Promise<string | undefined> {
   const limits = await readProc(`/proc/${pid}/limits`);
-  return /^Max file locks\s+(\d+)/m.exec(limits)?.[1];
+  return /^Max file locks\s+(\w+)/m.exec(limits)?.[1];
+}
+
+function isWanted(tag: string, { tag: wanted, group }: TaggedQuery): boolean {
+  if (group === undefined || tag === 'unlimited') return tag === wanted;
+  return String(BigInt(tag) >> COMMAND_BITS) === group;
 }
 
 async function isZombie(pid: number): Promise<boolean> {
