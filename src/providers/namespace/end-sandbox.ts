@@ -2,9 +2,10 @@
 import { SubletError } from '../../core/errors.ts';
 import type { Setup } from './setup.ts';
 import { type CgroupHost, removeCgroups } from './cgroup.ts';
-import { isFrozen, removeFreezer, thaw, wakeEntrants } from './freezer.ts';
+import { isFrozen, removeFreezer, thaw } from './freezer.ts';
 import { isSameProcess } from './process-identity.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
+import { wakeEntrants } from './stop-processes.ts';
 import { closeUplink } from './uplink.ts';
 
 const GIVE_UP_MS = 10_000;

@@ -1,16 +1,18 @@
-/** Pausing: the freezer where there is one, else SIGSTOP to every process of the sandbox. */
+/** Pausing: the freezer where there is one, else signals. */
 import { existsSync } from 'node:fs';
-import { readFile, mkdir, writeFile, readdir, readlink } from 'node:fs/promises';
+import { readFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CgroupHost, removeCgroups } from './cgroup.ts';
+import { processesOf } from './sandbox-processes.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
+import { isStopped, stopProcesses, wakeProcesses } from './stop-processes.ts';
 
 /** Rounds until no process is found outside: a fork between two looks is caught by the next. */
 const MAX_ROUNDS = 50;
 
 export async function freeze(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   const group = await freezerGroup(host, record);
-  if (group === undefined) return stopAll(record);
+  if (group === undefined) return stopProcesses(record);
   // Gathered first, so that they freeze together, and again: what joins a frozen group cannot fork past the next look.
   if (host?.version === 1) {
     await gather(group, record);
@@ -29,7 +31,7 @@ export async function freeze(host: CgroupHost | undefined, record: SandboxRecord
 /** Never frozen is success. */
 export async function thaw(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
   const group = groupOf(host, record);
-  if (group === undefined) return wakeAll(record);
+  if (group === undefined) return wakeProcesses(record);
   // Made by the first pause, so that most have none.
   if (!existsSync(group)) return;
   await writeFile(
@@ -51,18 +53,6 @@ export async function removeFreezer(host: CgroupHost | undefined, record: Sandbo
   if (host?.version !== 1 || host.roots.freezer === undefined) return;
   const group = freezerDir(host.roots.freezer, record.name);
   if (existsSync(group)) await removeCgroups([group]);
-}
-
-/** Every process of the sandbox as the host numbers it, the first one included. */
-export async function processesOf(record: SandboxRecord): Promise<readonly number[]> {
-  if (record.init === undefined) return [];
-  const own = await readlink(`/proc/${record.init.pid}/ns/pid`).catch(() => undefined);
-  if (own === undefined) return [];
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name)).map(Number);
-  const found = await Promise.all(
-    pids.map(async (pid) => ((await readlink(`/proc/${pid}/ns/pid`).catch(() => undefined)) === own ? pid : undefined)),
-  );
-  return found.filter((pid): pid is number => pid !== undefined);
 }
 
 async function freezerGroup(host: CgroupHost | undefined, record: SandboxRecord): Promise<string | undefined> {
@@ -98,62 +88,6 @@ async function settled(group: string, file: string, pattern: RegExp): Promise<vo
   }
 }
 
-async function stopAll(record: SandboxRecord): Promise<void> {
-  const stopped = new Set<number>();
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const fresh = (await processesOf(record)).filter((pid) => !stopped.has(pid));
-    if (fresh.length === 0) return;
-    for (const pid of fresh) {
-      send(pid, 'SIGSTOP');
-      stopped.add(pid);
-    }
-  }
-}
-
-/** A program that entered from outside stops with its child, and nobody inside can wake it. */
-async function wakeAll(record: SandboxRecord): Promise<void> {
-  const inside = await processesOf(record);
-  const parents = await Promise.all(inside.map(parentOf));
-  for (const pid of new Set([...parents, ...inside])) if (pid !== undefined && pid > 1) send(pid, 'SIGCONT');
-}
-
-/**
- * Wakes programs that entered from outside and are stopped with what they wait for: the first process of a PID namespace
- * does not end before every other has been collected, and theirs only they can collect.
- */
-export async function wakeEntrants(initPid: number): Promise<void> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
-  const entrance = `nsenter\0--target\0${initPid}\0`;
-  await Promise.all(
-    pids.map(async (pid) => {
-      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-      if (line.startsWith(entrance)) send(Number(pid), 'SIGCONT');
-    }),
-  );
-}
-
-async function parentOf(pid: number): Promise<number | undefined> {
-  const parent = Number((await statFields(pid))[1]);
-  return Number.isInteger(parent) ? parent : undefined;
-}
-
-async function isStopped(pid: number | undefined): Promise<boolean> {
-  return pid !== undefined && (await statFields(pid))[0] === 'T';
-}
-
-async function statFields(pid: number): Promise<readonly string[]> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-}
-
 function ignoreMissing(cause: NodeJS.ErrnoException): void {
   if (cause.code !== 'ENOENT') throw cause;
-}
-
-function send(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // It has ended.
-  }
 }

@@ -3,7 +3,7 @@ import { readFile, statfs } from 'node:fs/promises';
 import { spawn } from 'node:child_process';
 import type { SandboxMetrics } from '../../core/spec.ts';
 import { cgroupUsage } from './cgroup.ts';
-import { processesOf } from './freezer.ts';
+import { processesOf } from './sandbox-processes.ts';
 import { DEFAULT_PIDS } from './limits.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 
