@@ -53,10 +53,7 @@ export interface StartCall {
 /** Input as base64, or the word for a file in the sandbox that holds it and is removed. */
 export type CallInput = { readonly encoded: string; readonly file?: undefined } | { readonly file: string };
 
-/**
- * Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. The pipe for input
- * is made last: who finds it finds the one that ends it too.
- */
+/** Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. */
 export function startCallScript({ token, words, exports, stdin, input, isBrief }: StartCall): string {
   const pipes = ['o', 'e', 'g', ...(isBrief ? ['r'] : []), ...(stdin ? ['k', 'i'] : [])];
   const source = input === undefined ? `exec <${stdin ? `${token}.i` : '/dev/null'}\n` : '';
@@ -68,7 +65,7 @@ mkfifo ${pipes.map((pipe) => `${token}.${pipe}`).join(' ')} || exit ${CANNOT_CAL
 exec 3<>${token}.o 4<>${token}.e 5<>${token}.g${isBrief ? ` 8<>${token}.r` : ''}
 trap : HUP INT QUIT TERM USR1 USR2
 session=; command -v setsid >/dev/null && session=setsid
-${stdin ? `( exec >/dev/null 3>&- 4>&- 5>&- 8>&- 6>${token}.i; read line <${token}.k ) &\n` : ''}${
+${stdin ? holdInput(token) : ''}${
     isBrief
       ? `finish() {\n${finish(token, stdin)}}\n${awaitBriefly(token, program)}finish\n`
       : `${program}\nstatus=$?\n${finish(token, stdin)}`
@@ -77,11 +74,24 @@ exit 0
 `;
 }
 
+/**
+ * Somebody holds the input open until it is ended, however many feed it. The end is open before `<token>.h` tells them to begin:
+ * the first of them to leave would end it otherwise. It opens at once because it is open for reading too, which nobody
+ * inherits: who feeds would take that for the program.
+ */
+function holdInput(token: string): string {
+  return `exec 6<>${token}.i 7>${token}.i 6>&-
+( exec >/dev/null 3>&- 4>&- 5>&- 8>&-; read line <${token}.k ) &
+exec 7>&-
+: >${token}.h
+`;
+}
+
 /** Writes the trailers, answers with the streams that nobody takes, and waits until the others have been taken. */
 function finish(token: string, stdin: boolean): string {
   const trailer = trailerOf(token, '$status');
   const take = (fd: number): string => `dd bs=${PIPE_BYTES * 2} count=1 <&${fd}`;
-  return `${stdin ? `exec 6<>${token}.i 7<>${token}.k; rm -f ${token}.i ${token}.k; exec 6>&- 7>&-\n` : ''}printf ${trailer} >&3
+  return `${stdin ? `exec 6<>${token}.i 7<>${token}.k; rm -f ${token}.[hik]; exec 6>&- 7>&-\n` : ''}printf ${trailer} >&3
 printf ${trailer} >&4
 set -C; taken=
 true >${token}.a && taken=o
@@ -148,7 +158,7 @@ export function nudgeScript(token: string, stream: CalledStream): string {
 export function takeCallScript(token: string, stream: CalledStream, isFirst: boolean): string {
   const { pipe, claim } = FILES[stream];
   const file = `${token}.${pipe}`;
-  const begin = isFirst ? `${awaitStart(file)}set -C; true >${token}.${claim} || exit ${TOO_LATE}\n` : '';
+  const begin = isFirst ? `${awaitStart(`-p ${file}`)}set -C; true >${token}.${claim} || exit ${TOO_LATE}\n` : '';
   // The program may have ended, and its files gone, since they were looked at.
   return `${ENTER}${begin}[ -p ${file} ] || { rm -f ${token}.${claim}; exit ${TOO_LATE}; }
 exec 3<>${file}
@@ -171,7 +181,7 @@ export function feedCallScript(token: string, input: CallInput, isLast: boolean)
         : `base64 -d >${token}.i <<'END' || exit ${TOO_LATE}\n${input.encoded}\nEND\n`
       : `cat ${input.file} >${token}.i; status=$?; rm -f ${input.file}; [ $status -eq 0 ] || exit ${TOO_LATE}\n`;
   // Where the pipe has gone since it was looked at, a file takes its place.
-  return `${ENTER}${awaitStart(`${token}.i`)}trap '' PIPE
+  return `${ENTER}${awaitStart(`-e ${token}.h`)}trap '' PIPE
 trap '[ -p ${token}.i ] || rm -f ${token}.i' EXIT
 ${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
 `;
@@ -180,7 +190,7 @@ ${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
 /** Like `feedCallScript`, and ends with NOT_YET when the program takes its time: then `waitFeedScript` goes on. */
 export function feedBrieflyScript(token: string, encoded: string, maxCallMs: number): string {
   // Where the pipe has gone since it was looked at, a file takes its place.
-  return `${ENTER}${awaitStart(`${token}.i`)}trap '' PIPE
+  return `${ENTER}${awaitStart(`-e ${token}.h`)}trap '' PIPE
 trap '[ -p ${token}.i ] || rm -f ${token}.i' EXIT
 base64 -d >${token}.q <<'END' || exit ${TOO_LATE}\n${encoded}\nEND
 ( cat ${token}.q >${token}.i || : >${token}.x; rm -f ${token}.q ) >/dev/null &
@@ -229,8 +239,8 @@ function trailerOf(token: string, text: string): string {
 }
 
 /** Scripts that are sent together may arrive in any order. */
-function awaitStart(file: string): string {
-  return `tries=0; until [ -p ${file} ] || [ $tries -ge 50 ]; do sleep 0.02; tries=$((tries + 1)); done
-[ -p ${file} ] || exit ${NOTHING_THERE}
+function awaitStart(isThere: string): string {
+  return `tries=0; until [ ${isThere} ] || [ $tries -ge 50 ]; do sleep 0.02; tries=$((tries + 1)); done
+[ ${isThere} ] || exit ${NOTHING_THERE}
 `;
 }

@@ -206,6 +206,21 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
     expect((await commands(true, slowly).run('cat; echo end', { stdin: '' })).stdout).toBe('end\n');
   });
 
+  it.each([0, 0.6])('reads all input when what holds it open is slow, and it is itself (%s s)', async (seconds) => {
+    const bytes = Buffer.alloc(150_000, 'abcdefg');
+    const slow = (script: string): string =>
+      script
+        .replace('( exec >/dev/null', '( sleep 0.3; exec >/dev/null')
+        .replace('( umask 022', `( sleep ${seconds}; umask 022`);
+    let slowed = 0;
+    const slowly: ShellCall = (script, env) => {
+      if (slow(script) !== script) slowed++;
+      return call(slow(script), env);
+    };
+    expect((await commands(true, slowly).run('wc -c', { stdin: bytes })).stdout.trim()).toBe('150000');
+    expect(slowed).toBe(1);
+  });
+
   it('leaves no file behind', async () => {
     await vi.waitFor(async () => expect(await readdir(join(workdir, '.sublet', 'calls'))).toEqual([]), 10_000);
   });
