@@ -108,8 +108,8 @@ esac
 
 /**
  * Waits for the program's end or to be let go. Only who waits for the program can write to the pipe that is read here, so
- * its own end is seen too. When it is let go, the rest is done behind it. (The program ignores SIGINT, as what a shell has in
- * the background does.)
+ * its own end is seen too. When it is let go, the rest is done behind it: whoever finds the answer removes all files, so the
+ * pipe that tells of it is opened before. (The program ignores SIGINT, as what a shell has in the background does.)
  */
 function awaitBriefly(token: string, program: string): string {
   return `( trap : HUP TERM USR1 USR2
@@ -122,7 +122,7 @@ case $status in
 late) mkfifo ${token}.w
   ( exec >/dev/null; read status <&7; [ -z "$status" ] || finish >${token}.d
   [ -p ${token}.w ] || { rm -f ${token}.*; exit 0; }
-  : >>${token}.d; mv ${token}.d ${token}.f; echo 1<>${token}.w ) &
+  : >>${token}.d; exec 9<>${token}.w; mv ${token}.d ${token}.f; echo >&9 ) &
   printf '${LET_GO}'; exit 0 ;;
 esac
 `;

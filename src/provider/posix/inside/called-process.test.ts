@@ -1,6 +1,6 @@
 /** Over calls that a shell of this machine answers, as a service would. */
 import { spawn } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -168,6 +168,26 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
       expect(result).toMatchObject({ exitCode: 9, stdout: '0\n1\n2\n', stderr: 'e0\ne1\ne2\n' });
       expect(ended).toBe(0);
     }, 30_000);
+
+    it('leaves nothing behind when its answer is fetched as soon as it is there', async () => {
+      const calls = join(workdir, '.sublet', 'calls');
+      const slow = await mkdtemp(join(workdir, 'slow-'));
+      const has = async (ending: string): Promise<boolean> =>
+        (await readdir(calls)).some((name) => name.endsWith(ending));
+      // The script that has moved the answer there goes on only when somebody has fetched it.
+      const move = `#!/bin/sh\nPATH=\${PATH#*:}; echo $PPID >${slow}/mover; mv "$@"; until [ ! -e "$2" ]; do sleep 0.02; done\n`;
+      await writeFile(join(slow, 'mv'), move, { mode: 0o755 });
+      const by: ShellCall = async (script, env) => {
+        const isWait = script.includes('cat ');
+        if (isWait) await vi.waitFor(async () => expect(await has('.f')).toBe(true), 10_000);
+        return call(script, { ...env, PATH: `${slow}:${process.env['PATH']}` });
+      };
+      expect((await brief(by).run('sleep 1; exit 6')).exitCode).toBe(6);
+      // The exit code comes with the streams, and may be here before.
+      const mover = await vi.waitFor(async () => Number(await readFile(join(slow, 'mover'), 'utf8')), 10_000);
+      await vi.waitFor(() => expect(() => process.kill(mover, 0)).toThrow('ESRCH'), 10_000);
+      expect(await has('.w')).toBe(false);
+    });
 
     it('reads its input as slowly as it likes', async () => {
       const bytes = Buffer.alloc(150_000, 'abcdefg');
