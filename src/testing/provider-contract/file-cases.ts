@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assertRejects, collect, outputOf, type ProviderCase } from './provider-case.ts';
+import { assertRejects, assertSameBytes, collect, outputOf, type ProviderCase } from './provider-case.ts';
 
 const SIXTEEN_MIB = 16 * 1024 * 1024;
 
@@ -28,7 +28,7 @@ export const fileCases: readonly ProviderCase[] = [
       const { files } = await create();
       const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => (index * 7 + (index >> 8)) & 255);
       await files.write('binary', bytes);
-      assert.ok(Buffer.from(await files.read('binary')).equals(bytes));
+      assertSameBytes(await files.read('binary'), bytes);
       await files.write('empty', '');
       assert.equal((await files.read('empty')).length, 0);
       await files.write('text', 'ünï 漢字 🦊');

@@ -56,6 +56,19 @@ export function assertExit(result: CommandResult, exitCode: number): void {
   );
 }
 
+/** Says where they differ: a cut, a gap and a change have different causes. */
+export function assertSameBytes(found: Uint8Array, expected: Uint8Array): void {
+  const [is, should] = [Buffer.from(found), Buffer.from(expected)];
+  if (is.equals(should)) return;
+  const shorter = Math.min(is.length, should.length);
+  let at = 0;
+  while (at < shorter && is[at] === should[at]) at++;
+  const near = (bytes: Buffer): string => bytes.toString('hex', at, at + 16) || 'the end';
+  assert.fail(
+    `${is.length} bytes instead of ${should.length}; from byte ${at}: ${near(is)} instead of ${near(should)}`,
+  );
+}
+
 /** A script that leaves a process behind which no session, group or parent leads to, and which writes to `file` as long as it lives. */
 export function runawayScript(file: string): string {
   return `setsid sh -c '(while :; do echo beat >>${file}; sleep 0.05; done) >/dev/null 2>&1 </dev/null &'; until [ -s ${file} ]; do sleep 0.01; done`;
