@@ -55,7 +55,14 @@ export type CallInput = { readonly encoded: string; readonly file?: undefined } 
 
 /** Answers `oe`, `o`, `e` or nothing, a space, and the base64 of the streams it has taken, in this order. */
 export function startCallScript({ token, words, exports, stdin, input, isBrief }: StartCall): string {
-  const pipes = ['o', 'e', 'g', ...(isBrief ? ['r'] : []), ...(stdin ? ['k', 'i'] : [])];
+  const pipes = [
+    'o',
+    'e',
+    'g',
+    ...(isBrief ? ['r'] : []),
+    ...(stdin ? ['k', 'i'] : []),
+    ...(isBrief && stdin ? ['n'] : []),
+  ];
   const source = input === undefined ? `exec <${stdin ? `${token}.i` : '/dev/null'}\n` : '';
   const program = `${input === undefined ? '' : "base64 -d <<'END' 3>&- 4>&- 5>&- 8>&- | "}( umask 022
 ${input === undefined ? '' : `${input}\nEND\n`}${exports}${source}exec >&3 2>&4 3>&- 4>&- 5>&- 8>&-
@@ -187,18 +194,30 @@ ${feed}${isLast ? `[ ! -p ${token}.k ] || : >${token}.k\n` : ''}exit 0
 `;
 }
 
-/** Like `feedCallScript`, and ends with NOT_YET when the program takes its time: then `waitFeedScript` goes on. */
-export function feedBrieflyScript(token: string, encoded: string, maxCallMs: number): string {
+/** Like `feedCallScript`, and ends with NOT_YET when it is let go before the program has read all: then `waitFeedScript` goes on. */
+export function feedBrieflyScript(token: string, encoded: string): string {
   // Where the pipe has gone since it was looked at, a file takes its place.
   return `${ENTER}${awaitStart(`-e ${token}.h`)}trap '' PIPE
 trap '[ -p ${token}.i ] || rm -f ${token}.i' EXIT
 base64 -d >${token}.q <<'END' || exit ${TOO_LATE}\n${encoded}\nEND
-( cat ${token}.q >${token}.i || : >${token}.x; rm -f ${token}.q ) >/dev/null &
-${awaitFed(token, maxCallMs)}`;
+[ -p ${token}.n ] || { rm -f ${token}.q; exit ${TOO_LATE}; }
+exec 9<>${token}.n
+( cat ${token}.q >${token}.i || [ ! -p ${token}.n ] || : >${token}.x; rm -f ${token}.q; echo >&9 ) >/dev/null &
+read line <&9
+${hasFed(token)}`;
 }
 
-export function waitFeedScript(token: string, maxCallMs: number): string {
-  return `${ENTER}${awaitFed(token, maxCallMs)}`;
+export function waitFeedScript(token: string): string {
+  // Opened before the look: what is told after it is heard.
+  return `${ENTER}[ -p ${token}.n ] || exit ${TOO_LATE}
+exec 9<>${token}.n
+[ ! -e ${token}.q ] || read line <&9
+${hasFed(token)}`;
+}
+
+/** Whoever waits until input has been read answers now. */
+export function letFeedGoScript(token: string): string {
+  return `${ENTER}[ ! -p ${token}.n ] || echo 1<>${token}.n\nexit 0\n`;
 }
 
 /** Both streams have been taken to their trailers. */
@@ -208,7 +227,7 @@ export function endCallScript(token: string): string {
 
 /** The script that started the program is gone: nothing more will come, and who waits for it is let go. */
 export function dropCallScript(token: string): string {
-  return `${ENTER}for file in ${token}.[oegw]; do [ ! -p $file ] || echo 1<>$file; done\nrm -f ${token}.*\nexit 0\n`;
+  return `${ENTER}for file in ${token}.[oegwn]; do [ ! -p $file ] || echo 1<>$file; done\nrm -f ${token}.*\nexit 0\n`;
 }
 
 /** Keeps one more piece of a script that is too long for one call. `encoded` is base64. */
@@ -224,11 +243,8 @@ export function keptWords(token: string): string {
   return `sh ${DIRECTORY}/${token}.s`;
 }
 
-/** Half of a call's time at most, more or less: a look is a process. */
-function awaitFed(token: string, maxCallMs: number): string {
-  const looks = Math.ceil(maxCallMs / 2 / 25);
-  return `tries=0; while [ -e ${token}.q ] && [ $tries -lt ${looks} ]; do sleep 0.02; tries=$((tries + 1)); done
-[ ! -e ${token}.x ] || exit ${TOO_LATE}
+function hasFed(token: string): string {
+  return `[ ! -e ${token}.x ] || exit ${TOO_LATE}
 [ ! -e ${token}.q ] || exit ${NOT_YET}
 exit 0
 `;

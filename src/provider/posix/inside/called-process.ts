@@ -17,6 +17,7 @@ import {
   keepCallScript,
   keptWords,
   LET_GO,
+  letFeedGoScript,
   letGoScript,
   NOT_YET,
   NOTHING_THERE,
@@ -222,7 +223,7 @@ class CalledProcess implements RemoteProcess {
     const isQuick = !this.#hasFed || bytes.length === 0 || maxCallMs === undefined;
     this.#hasFed = true;
     if (isQuick) return this.#feedBy(feedCallScript(this.#token, await this.#input(bytes), isLast));
-    await this.#feedBy(feedBrieflyScript(this.#token, bytes.toString('base64'), maxCallMs));
+    await this.#feedBy(feedBrieflyScript(this.#token, bytes.toString('base64')));
     if (isLast) await this.#feedBy(feedCallScript(this.#token, { encoded: '' }, true));
   }
 
@@ -232,11 +233,12 @@ class CalledProcess implements RemoteProcess {
   }
 
   async #feedBy(script: string): Promise<void> {
-    const { call } = this.#options;
-    let { exitCode } = await call(script, {});
-    while (exitCode === NOTHING_THERE && !this.#isOver) ({ exitCode } = await call(script, {}));
-    const wait = waitFeedScript(this.#token, this.#options.maxCallMs ?? 0);
-    while (exitCode === NOT_YET && !this.#isOver) ({ exitCode } = await call(wait, {}));
+    const letGo = letFeedGoScript(this.#token);
+    const call = (text: string): Promise<ShellAnswer> =>
+      callBriefly(this.#options, letGo, this.#options.call(text, {}));
+    let { exitCode } = await call(script);
+    while (exitCode === NOTHING_THERE && !this.#isOver) ({ exitCode } = await call(script));
+    while (exitCode === NOT_YET && !this.#isOver) ({ exitCode } = await call(waitFeedScript(this.#token)));
     if (exitCode === NOTHING_THERE || exitCode === NOT_YET || exitCode === TOO_LATE)
       throw Object.assign(new Error('The program has ended.'), { code: 'EPIPE' });
   }
