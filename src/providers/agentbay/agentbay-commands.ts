@@ -1,7 +1,7 @@
 /** Commands in one session: its shell tool answers with text when a command has ended, and ends it after a while. */
 import type { Clock } from '../../core/clock.ts';
 import { SubletError } from '../../core/errors.ts';
-import { callProcess, type ShellCall } from '../../provider/posix/inside/called-process.ts';
+import { processCaller, type ShellCall } from '../../provider/posix/inside/called-process.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
 import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import { type AgentBayApi, MAX_EXEC_MS } from './agentbay-api.ts';
@@ -28,7 +28,7 @@ export function createAgentBayCommands(options: AgentBayCommandsOptions): Remote
     get env() {
       return options.env();
     },
-    exec: (request) => callProcess({ clock, call, passesEnv: true, maxCallMs: MAX_EXEC_MS }, request),
+    exec: processCaller({ clock, call, passesEnv: true, maxCallMs: MAX_EXEC_MS }),
   });
 }
 

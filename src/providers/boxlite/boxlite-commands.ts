@@ -1,6 +1,6 @@
 /** Commands in one box: its exec gives text, and keeps what nobody reads. */
 import type { Clock } from '../../core/clock.ts';
-import { callProcess, type ShellCall } from '../../provider/posix/inside/called-process.ts';
+import { processCaller, type ShellCall } from '../../provider/posix/inside/called-process.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
 import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import { type BoxliteApi, MAX_CALL_MS } from './boxlite-api.ts';
@@ -27,6 +27,6 @@ export function createBoxliteCommands(options: BoxliteCommandsOptions): RemoteCo
     get env() {
       return options.env();
     },
-    exec: (request) => callProcess({ clock, call, passesEnv: true, maxCallMs: MAX_CALL_MS }, request),
+    exec: processCaller({ clock, call, passesEnv: true, maxCallMs: MAX_CALL_MS }),
   });
 }

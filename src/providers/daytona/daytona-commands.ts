@@ -1,6 +1,6 @@
 /** Commands in one sandbox of Daytona: its exec answers when a program has ended, with both streams in one text. */
 import type { Clock } from '../../core/clock.ts';
-import { callProcess, type ShellCall } from '../../provider/posix/inside/called-process.ts';
+import { processCaller, type ShellCall } from '../../provider/posix/inside/called-process.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
 import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import type { DaytonaBox } from './daytona-api.ts';
@@ -31,7 +31,7 @@ export function createDaytonaCommands(options: DaytonaCommandsOptions): RemoteCo
     get env() {
       return options.env();
     },
-    exec: (request) => callProcess({ clock, call, passesEnv, upload }, request),
+    exec: processCaller({ clock, call, passesEnv, upload }),
     openTerminal: box.openTerminal?.bind(box),
   });
 }

@@ -1,6 +1,6 @@
 /** Commands in one sandbox: each call of the service is a script, whose output is text. */
 import type { Clock } from '../../core/clock.ts';
-import { callProcess, type ShellCall } from '../../provider/posix/inside/called-process.ts';
+import { processCaller, type ShellCall } from '../../provider/posix/inside/called-process.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
 import type { BoxShell } from './box-shell.ts';
 import { openLangsmithTerminal } from './langsmith-terminal.ts';
@@ -27,7 +27,7 @@ export function createLangsmithCommands(options: LangsmithCommandsOptions): Remo
     get env() {
       return options.env();
     },
-    exec: (request) => callProcess({ clock, call, passesEnv: true, upload }, request),
+    exec: processCaller({ clock, call, passesEnv: true, upload }),
     openTerminal: hasTerminals ? (request) => openLangsmithTerminal(shell, request) : undefined,
   });
 }

@@ -1,6 +1,6 @@
 /** Commands in one devbox: its exec takes a command line alone, and answers when that has ended. */
 import type { Clock } from '../../core/clock.ts';
-import { callProcess, type ShellCall } from '../../provider/posix/inside/called-process.ts';
+import { processCaller, type ShellCall } from '../../provider/posix/inside/called-process.ts';
 import { RemoteCommands } from '../../provider/posix/inside/remote-commands.ts';
 import { isNotFound, lostError } from '../../provider/service/service-errors.ts';
 import type { RunloopApi } from './runloop-api.ts';
@@ -32,6 +32,6 @@ export function createRunloopCommands(options: RunloopCommandsOptions): RemoteCo
     get env() {
       return options.env();
     },
-    exec: (request) => callProcess({ clock, call, passesEnv: false, upload }, request),
+    exec: processCaller({ clock, call, passesEnv: false, upload }),
   });
 }

@@ -9,7 +9,7 @@ import type { Clock } from '../../../core/clock.ts';
 import { SubletError } from '../../../core/errors.ts';
 import { systemClock } from '../../../core/system-clock.ts';
 import { ManualClock } from '../../../testing/manual-clock.ts';
-import { callProcess, type ShellAnswer, type ShellCall } from './called-process.ts';
+import { processCaller, type ShellAnswer, type ShellCall } from './called-process.ts';
 import { shellQuote } from '../shell-quote.ts';
 import { RemoteCommands } from './remote-commands.ts';
 
@@ -38,8 +38,7 @@ const call: ShellCall = (script, env) => {
 };
 
 function commands(passesEnv = true, by: ShellCall = call, clock: Clock = systemClock): RemoteCommands {
-  const exec: ConstructorParameters<typeof RemoteCommands>[0]['exec'] = (request) =>
-    callProcess({ clock, call: by, passesEnv }, request);
+  const exec = processCaller({ clock, call: by, passesEnv });
   return new RemoteCommands({ clock: systemClock, workdir, env: {}, exec });
 }
 
@@ -54,6 +53,25 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
     expect(result).toMatchObject({ exitCode: 3, stdout: 'a\ufffd\0b', stderr: 'bad\n', stdoutBytes: 4 });
     expect(Buffer.concat(seen)).toEqual(Buffer.from([0x61, 0xff, 0, 0x62]));
     expect(calls).toBe(1);
+  });
+
+  it('is one call where calls take long, once that is known', async () => {
+    const clock = new ManualClock();
+    let own = 0;
+    const far: ShellCall = async (script, env) => {
+      own++;
+      const answer = await call(script, env);
+      // The call that starts a program.
+      if (script.includes('mkfifo')) await clock.advance(300);
+      return answer;
+    };
+    const there = commands(true, far, clock);
+    await there.run('echo first');
+    expect(own).toBeGreaterThan(1);
+    for (let count = 0; count < 3; count++) await there.run('echo next');
+    own = 0;
+    expect((await there.run('echo later')).stdout).toBe('later\n');
+    expect(own).toBe(1);
   });
 
   it('has its output taken while it runs, more than a pipe holds', async () => {
@@ -142,8 +160,7 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
         clock: systemClock,
         workdir,
         env: {},
-        exec: (request) =>
-          callProcess({ clock: systemClock, call: by, passesEnv: true, maxCallMs: MAX_CALL_MS }, request),
+        exec: processCaller({ clock: systemClock, call: by, passesEnv: true, maxCallMs: MAX_CALL_MS }),
       });
 
     it('is one call when it is quick, with its exit code', async () => {
@@ -153,7 +170,7 @@ describe.runIf(process.platform === 'linux')('a called process', () => {
         clock: systemClock,
         workdir,
         env: {},
-        exec: (request) => callProcess({ clock, call, passesEnv: true, maxCallMs: 50_000 }, request),
+        exec: processCaller({ clock, call, passesEnv: true, maxCallMs: 50_000 }),
       });
       expect(await commands.run("printf 'a\\377'; echo bad >&2; exit 3")).toMatchObject({
         exitCode: 3,

@@ -6,6 +6,7 @@ import { SubletError, toSubletError } from '../../../core/errors.ts';
 import type { ProcessExit } from '../run-process.ts';
 import { shellExports, shellQuote } from '../shell-quote.ts';
 import { createCallInput } from './call-input.ts';
+import { CallPace } from './call-pace.ts';
 import {
   CANNOT_CALL,
   type CalledStream,
@@ -48,8 +49,6 @@ export interface CalledProcessOptions {
   readonly maxCallMs?: number | undefined;
 }
 
-/** A program that has not ended after this long has its output taken while it runs. */
-const PATIENCE_MS = 200;
 /** Linux takes no single argument above 128 KiB, and quoting for the service may make it four times as long. */
 const MAX_SCRIPT_BYTES = 24 * 1024;
 /** One call carries at most this much. */
@@ -60,7 +59,17 @@ const UPLOAD_BYTES = 4 * 1024 * 1024;
 const IN_TIME = 0.8;
 const STREAMS: readonly CalledStream[] = ['stdout', 'stderr'];
 
-export async function callProcess(options: CalledProcessOptions, request: RemoteRequest): Promise<RemoteProcess> {
+/** Starts programs in one sandbox, and learns from each how long its calls take. */
+export function processCaller(options: CalledProcessOptions): (request: RemoteRequest) => Promise<RemoteProcess> {
+  const pace = new CallPace();
+  return (request) => callProcess(options, request, pace);
+}
+
+async function callProcess(
+  options: CalledProcessOptions,
+  request: RemoteRequest,
+  pace: CallPace,
+): Promise<RemoteProcess> {
   const token = randomBytes(12).toString('hex');
   const { exports, env } = passedVariables(request.env, options.passesEnv);
   const words = request.argv.map(shellQuote).join(' ');
@@ -70,7 +79,7 @@ export async function callProcess(options: CalledProcessOptions, request: Remote
   const input = request.input && Buffer.from(request.input).toString('base64');
   const stdin = request.stdin && input === undefined;
   const start = startCallScript({ token, words: kept, exports, stdin, input, isBrief });
-  return new CalledProcess(options, token, startCall(options, token, start, env), stdin);
+  return new CalledProcess(options, pace, token, startCall(options, token, start, env), stdin);
 }
 
 /** The answer of the start, however many calls it takes to wait for it. */
@@ -127,6 +136,8 @@ class CalledProcess implements RemoteProcess {
   readonly stderr: Readable;
   readonly exit: Promise<ProcessExit>;
   readonly #options: CalledProcessOptions;
+  readonly #pace: CallPace;
+  readonly #startedAt: number;
   readonly #token: string;
   readonly #takers: Readonly<Record<CalledStream, StreamTaker>>;
   readonly #cancelPatience: () => void;
@@ -136,8 +147,16 @@ class CalledProcess implements RemoteProcess {
   #isOver = false;
   #hasFed = false;
 
-  constructor(options: CalledProcessOptions, token: string, started: Promise<ShellAnswer>, hasInput: boolean) {
+  constructor(
+    options: CalledProcessOptions,
+    pace: CallPace,
+    token: string,
+    started: Promise<ShellAnswer>,
+    hasInput: boolean,
+  ) {
     this.#options = options;
+    this.#pace = pace;
+    this.#startedAt = options.clock.now();
     this.#token = token;
     this.exit = new Promise((resolve) => (this.#resolveExit = resolve));
     const taker = (stream: CalledStream): StreamTaker =>
@@ -154,7 +173,7 @@ class CalledProcess implements RemoteProcess {
     this.stdin = hasInput
       ? createCallInput(options.clock, pieceBytes, (bytes, isLast) => this.#feed(bytes, isLast))
       : null;
-    this.#cancelPatience = options.clock.schedule(PATIENCE_MS, () => this.#takeFromNowOn());
+    this.#cancelPatience = options.clock.schedule(pace.patienceMs, () => this.#takeFromNowOn());
     started.then(
       (answer) => this.#started(answer),
       (error: unknown) => this.#fail(error),
@@ -177,6 +196,8 @@ class CalledProcess implements RemoteProcess {
     try {
       assertCallable(answer);
       const [taken = '', encoded = ''] = answer.output.split(' ');
+      // It was over before anybody could begin to take.
+      if (taken === 'oe') this.#pace.note(this.#options.clock.now() - this.#startedAt);
       let bytes: Uint8Array = Buffer.from(encoded, 'base64');
       if (taken.includes('o')) bytes = this.#takers.stdout.give(bytes);
       if (taken.includes('e')) this.#takers.stderr.give(bytes);
@@ -192,11 +213,20 @@ class CalledProcess implements RemoteProcess {
     // What the start has taken comes with its answer, which comes when the rest has been taken.
     if (this.#isTaking && takers.every((taker) => taker.hasTrailer || taker.isLeftToStart)) {
       this.#isTaking = false;
-      this.#options.call(endCallScript(this.#token), {}).catch(() => undefined);
+      void this.#end();
     }
     if (!takers.every((taker) => taker.hasTrailer)) return;
     const status = Number(takers[0]?.trailer);
     this.#over({ exitCode: Number.isInteger(status) ? status : null, signal: undefined });
+  }
+
+  async #end(): Promise<void> {
+    const { clock, call } = this.#options;
+    const askedAt = clock.now();
+    await call(endCallScript(this.#token), {}).then(
+      () => this.#pace.note(clock.now() - askedAt),
+      () => undefined,
+    );
   }
 
   #fail(error: unknown): void {
