@@ -3,10 +3,11 @@
  * uses 150 of them. What every run needs is one chunk; the rest stays apart and is loaded when it is asked for.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const { writePack } = createRequire(import.meta.url)('./pack-file.cjs');
@@ -26,6 +27,14 @@ const FIRST =
 const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
 const COLD =
   /\/(posix\/inside|provider\/service)\/|\/(profile-schema|images|probe|pino-log|pty-command|stderr-log|install-exit-hooks|snapshot-files)\.js$/;
+
+/** What belongs to the engine and no plain run calls: loaded by whoever does. */
+const REST = 'rest';
+const TAKEN_FROM = /\/dist\/(core\/(breaker|liveness)|providers\/namespace\/making)\.js$/;
+/** Whether a plain run calls anything of a module, or takes a value from it while modules are loaded. */
+const isUsed = findUsed();
+const isFirst = (id) => FIRST.test(id) && !COLD.test(id);
+const isSecond = (id) => SECOND.test(id) && !COLD.test(id);
 
 const LATE = ['crypto', 'fs/promises', 'os', 'stream/promises', 'tty', 'url', 'util'];
 
@@ -66,15 +75,16 @@ await bundle.write({
   chunkFileNames: '[name].cjs',
   comments: false,
   // Names are left: they are what a stack is read by.
-  minify: { mangle: false, compress: true, codegen: true },
+  minify: { mangle: { toplevel: false }, compress: true, codegen: true },
   codeSplitting: {
     includeDependenciesRecursively: false,
     groups: [
       { name: 'sqlite', test: (id) => id === VIRTUAL, priority: 3 },
       { name: 'entry', test: ENTRY, priority: 2 },
       { name: 'ahead', test: AHEAD, priority: 2 },
-      { name: 'first', test: (id) => FIRST.test(id) && !COLD.test(id), priority: 1 },
-      { name: 'engine', test: (id) => SECOND.test(id) && !COLD.test(id), priority: 1 },
+      { name: 'first', test: (id) => isFirst(id) && isUsed(id), priority: 1 },
+      { name: 'engine', test: (id) => isSecond(id) && isUsed(id), priority: 1 },
+      { name: REST, test: (id) => (isFirst(id) || isSecond(id)) && !isUsed(id), priority: 1 },
     ],
   },
 });
@@ -94,13 +104,46 @@ const EXPORT = /Object\.defineProperty\(exports,"([\w$]+)",\{enumerable:!0,get:f
 const EXPORTS = new RegExp(`(?:${EXPORT.source})+`);
 const KEPT = Object.values(PACKS).flat();
 for (const name of KEPT) trim(path.join(cli, `${name}.cjs`));
-writeLauncher();
 for (const [pack, chunks] of Object.entries(PACKS)) writePack(packFile(pack), Buffer.alloc(0), textOf(chunks));
+writeLauncher();
 keepCode();
+// Again, with room for what has grown.
+writeLauncher();
+
+/** By one run of the command line as it was compiled. All of it where that cannot be told. */
+function findUsed() {
+  const place = mkdtempSync(path.join(tmpdir(), 'sublet-used-'));
+  try {
+    runOnce(path.join(cli, 'main.js'), place);
+    const coverage = path.join(place, 'coverage');
+    runOnce(path.join(cli, 'main.js'), place, { NODE_V8_COVERAGE: coverage });
+    const [file] = readdirSync(coverage);
+    const { result } = JSON.parse(readFileSync(path.join(coverage, file), 'utf8'));
+    // The first function of a module is the module itself.
+    const unused = result.filter(
+      ({ url, functions: [, ...own] }) =>
+        url.startsWith('file:') && own.length > 0 && own.every(({ ranges }) => ranges[0].count === 0),
+    );
+    const ids = new Set(unused.map(({ url }) => fileURLToPath(url)));
+    return (id) => !ids.has(id) || TAKEN_FROM.test(id);
+  } catch {
+    return () => true;
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+function runOnce(main, home, env = {}, preload = []) {
+  spawnSync(process.execPath, [...preload, main, 'run', '--', 'true'], {
+    env: { PATH: process.env.PATH, SUBLET_HOME: home, ...env },
+    stdio: 'ignore',
+    timeout: 30_000,
+  });
+}
 
 /**
  * Node's own modules that take long to load and are wanted late are loaded by whoever uses them first. What a chunk gives to others
- * is one object at its end instead of a getter for each: no export of ours changes. Characters beyond ASCII are written as escapes, so that the text is read without decoding and takes half the memory.
+ * is a value instead of a getter for each: no export of ours changes. Characters beyond ASCII are written as escapes, so that the text is read without decoding and takes half the memory.
  */
 function trim(file) {
   let code = readFileSync(file, 'utf8');
@@ -112,10 +155,17 @@ function trim(file) {
     if (code.includes(required)) throw new Error(`${path.basename(file)} loads ${builtin} in a way that is not known.`);
     code = code.replaceAll(`${name}.`, `require("node:${builtin}").`);
   }
+  code = code.replace(
+    `require_${REST}=require("./${REST}.cjs")`,
+    `late={get ${REST}(){return require("./${REST}.cjs")}}`,
+  );
+  code = code.replaceAll(`require_${REST}.`, `late.${REST}.`);
+  if (code.includes(`require_${REST}`))
+    throw new Error(`${path.basename(file)} loads ${REST} in a way that is not known.`);
   const given = code.match(EXPORTS)?.[0];
   if (given !== undefined) {
-    const entries = [...given.matchAll(EXPORT)].map(([, name, value]) => `${name}:${value}`);
-    code = code.replace(given, () => `module.exports={${entries.join(',')}};`);
+    const entries = [...given.matchAll(EXPORT)].map(([, name, value]) => `exports.${name}=${value}`);
+    code = code.replace(given, () => `${entries.join(',')};`);
   }
   if (code.includes('defineProperty(exports'))
     throw new Error(`${path.basename(file)} exports in a way that is not known.`);
@@ -125,12 +175,16 @@ function trim(file) {
   );
 }
 
-/** The command's first file, which knows what is in which pack. */
+/** The command's first file, which knows what is in which pack, and how large they are. */
 function writeLauncher() {
   const table = Object.entries(PACKS).flatMap(([pack, chunks]) => chunks.map((name) => [`${name}.cjs`, pack]));
   const text = readFileSync(path.join(import.meta.dirname, 'launcher.cjs'), 'utf8');
+  const largest = Math.max(...Object.keys(PACKS).map((pack) => statSync(packFile(pack)).size));
   const file = path.join(cli, 'main.cjs');
-  writeFileSync(file, text.replace('const PACKS = {};', `const PACKS = ${JSON.stringify(Object.fromEntries(table))};`));
+  const filled = text
+    .replace('const PACKS = {};', `const PACKS = ${JSON.stringify(Object.fromEntries(table))};`)
+    .replace('allocUnsafeSlow(0)', `allocUnsafeSlow(${largest})`);
+  writeFileSync(file, filled);
   chmodSync(file, 0o755);
 }
 
@@ -152,17 +206,11 @@ function packFile(pack) {
 /** One run, after which V8 is asked for the code of all it has used. A machine without sandboxes gets as far as it does. */
 function keepCode() {
   const home = mkdtempSync(path.join(tmpdir(), 'sublet-pack-'));
-  const recorder = path.join(import.meta.dirname, 'record-code.cjs');
-  const run = (...command) =>
-    spawnSync(process.execPath, [...command, path.join(cli, 'main.cjs'), 'run', '--', 'true'], {
-      env: { PATH: process.env.PATH, SUBLET_HOME: home },
-      stdio: 'ignore',
-      timeout: 30_000,
-    });
+  const main = path.join(cli, 'main.cjs');
   try {
     // The second finds the home made, as every later one does.
-    run();
-    run('--require', recorder);
+    runOnce(main, home);
+    runOnce(main, home, {}, ['--require', path.join(import.meta.dirname, 'record-code.cjs')]);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

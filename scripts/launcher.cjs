@@ -5,12 +5,14 @@
  * Elsewhere, and where a pack cannot be read, the chunks load as usual.
  */
 'use strict';
-const { readFileSync } = require('node:fs');
+const { closeSync, openSync, readSync } = require('node:fs');
 const { Script } = require('node:vm');
 
 const HEADER_BYTES = 16;
 /** By chunk. */
 const PACKS = {};
+/** Every pack in turn: V8 keeps nothing of it. */
+const room = Buffer.allocUnsafeSlow(0);
 const opened = {};
 
 /** What `require` gives, by the chunk's file name. */
@@ -38,11 +40,13 @@ requireFrom.resolve = require.resolve;
 function open(pack) {
   const filename = `${__dirname}/${pack}.${process.version}-${process.arch}.pack`;
   try {
-    const bytes = readFileSync(filename);
-    const start = HEADER_BYTES + bytes.readUInt32LE(0);
-    if (bytes.length !== start + bytes.readUInt32LE(4)) return {};
-    const cachedData = start === HEADER_BYTES ? undefined : bytes.subarray(HEADER_BYTES, start);
-    return new Script(bytes.latin1Slice(start), { filename, cachedData }).runInThisContext();
+    const fd = openSync(filename);
+    const length = readSync(fd, room, 0, room.length, 0);
+    closeSync(fd);
+    const start = HEADER_BYTES + room.readUInt32LE(0);
+    if (length < HEADER_BYTES || length !== start + room.readUInt32LE(4)) return {};
+    const cachedData = start === HEADER_BYTES ? undefined : room.subarray(HEADER_BYTES, start);
+    return new Script(room.latin1Slice(start, length), { filename, cachedData }).runInThisContext();
   } catch {
     return {};
   }

@@ -34,6 +34,8 @@ export function homePaths(env: Environment = process.env): HomePaths {
  * user may not make it, CONFIG_INVALID when nobody can.
  */
 export async function ensureHome({ home }: HomePaths): Promise<void> {
+  // Nearly always there: to be told so by an error takes longer.
+  if (isDirectory(home)) return;
   try {
     makeDirectories(home);
   } catch (cause) {
@@ -56,7 +58,7 @@ function makeDirectories(dir: string, isLastTry = false): void {
 
 function isDirectory(path: string): boolean {
   try {
-    return statSync(path).isDirectory();
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch {
     return false;
   }

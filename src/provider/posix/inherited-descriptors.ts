@@ -74,9 +74,8 @@ function openDescriptors(): number[] {
 }
 
 function isInheritable(fd: number): boolean {
-  const text = readDescriptor(fd);
-  const flags = /^flags:\s*([0-7]+)$/mu.exec(text)?.[1];
-  return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
+  const [, text] = readDescriptor(fd).split('flags:');
+  return text !== undefined && (Number.parseInt(text, 8) & CLOSE_ON_EXEC) === 0;
 }
 
 /** Empty when it was closed since. */

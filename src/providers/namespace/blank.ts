@@ -32,7 +32,7 @@ export async function makeBlank(
   const setup = await nextSetup(privileges);
   const pid = setup.line('p').then(Number);
   const host = findCgroups();
-  const made = host.then((groups) => (groups === undefined ? [] : makeCgroups(groups, name)));
+  const made = host.then((groups) => (groups === undefined ? [] : makeCgroups(groups, name, setup.isAlone)));
   // The kernel takes its time to move a process, which nothing before the agent's first process has to wait for.
   const joined = Promise.all([host, made, pid]).then(async ([groups, dirs, init]) => {
     await joinCgroups(groups, dirs, init);
@@ -69,5 +69,5 @@ function mapIds(pid: number | undefined, map: string | undefined): boolean {
 async function discard(setup: Setup, { made, joined }: BlankGroups): Promise<void> {
   setup.abandon();
   await Promise.allSettled([setup.exited, joined]);
-  await removeCgroups(await made.catch(() => []));
+  await removeCgroups(await made.catch(() => []), setup.isAlone);
 }

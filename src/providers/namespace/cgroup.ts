@@ -1,5 +1,5 @@
 /** Control groups, version 1 and 2, where this process may write them. */
-import { accessSync, constants, mkdir, rmdir, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdir, mkdirSync, rmdir, rmdirSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
@@ -32,7 +32,7 @@ export async function findCgroupHost(mountInfo: string, selfCgroup: string): Pro
  * processor is there also without a limit: the scheduler then takes the sandbox for one, however many commands run in
  * it; else each would count as much as the manager that serves them all.
  */
-export async function makeCgroups(host: CgroupHost, name: string): Promise<readonly string[]> {
+export async function makeCgroups(host: CgroupHost, name: string, atOnce = false): Promise<readonly string[]> {
   const marked = `${makerMark()}${name}`;
   const roots = host.version === 2 ? [host.roots.freezer] : [host.roots.memory, host.roots.pids, host.roots.cpu];
   const dirs = [...new Set(roots)]
@@ -40,7 +40,7 @@ export async function makeCgroups(host: CgroupHost, name: string): Promise<reado
     .map((root) => `${root}/${GROUP}/${marked}`);
   const made = await Promise.all(
     dirs.map((dir) =>
-      makeGroup(dir, true).then(
+      makeGroup(dir, atOnce).then(
         () => dir,
         () => undefined,
       ),
@@ -82,8 +82,8 @@ export function limitCgroups(host: CgroupHost, dirs: readonly string[], limits: 
 }
 
 /** Succeeds when they are gone already. Processes that are still ending make it wait a little. */
-export async function removeCgroups(dirs: readonly string[]): Promise<void> {
-  await Promise.all(dirs.map(removeGroup));
+export async function removeCgroups(dirs: readonly string[], atOnce = false): Promise<void> {
+  await Promise.all(dirs.map((dir) => removeGroup(dir, atOnce)));
 }
 
 /** A group this old that nobody has joined, or that all have left, is nobody's, whoever made it. */
@@ -180,7 +180,7 @@ async function mayMakeGroups(root: string): Promise<boolean> {
   const dir = `${root}/${GROUP}`;
   return (
     isWritable(dir) ||
-    makeGroup(dir, false)
+    makeDirectory(dir, false)
       .then(() => true)
       .catch(() => isWritable(dir))
   );
@@ -225,9 +225,15 @@ function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<str
   return { all };
 }
 
-// A command line makes and removes its groups without Node's promises of files, which take 2 ms to load. Not at once: the
-// kernel may keep a group waiting while it moves somebody else's process.
-function makeGroup(dir: string, recursive: boolean): Promise<void> {
+// By another thread, because the kernel may keep a group waiting while it moves somebody else's process; at once where nobody
+// else would wait, because a process that asks no other thread for anything starts none.
+async function makeGroup(dir: string, atOnce: boolean): Promise<void> {
+  if (atOnce) mkdirSync(dir, { recursive: true });
+  else await makeDirectory(dir, true);
+}
+
+// Without Node's promises of files, which take 2 ms to load.
+function makeDirectory(dir: string, recursive: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     mkdir(dir, { recursive }, (cause) => (cause === null ? resolve() : reject(cause)));
   });
@@ -238,7 +244,17 @@ function removeDirectory(dir: string): Promise<string | undefined> {
   return new Promise((resolve) => rmdir(dir, (cause) => resolve(cause?.code)));
 }
 
-async function removeGroup(dir: string): Promise<void> {
+function removeNow(dir: string): boolean {
+  try {
+    rmdirSync(dir);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function removeGroup(dir: string, atOnce: boolean): Promise<void> {
+  if (atOnce && removeNow(dir)) return;
   for (let attempt = 0; attempt < 100; attempt++) {
     const code = await removeDirectory(dir);
     if (code !== 'EBUSY' && code !== 'ENOTEMPTY') return;

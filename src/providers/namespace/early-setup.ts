@@ -7,7 +7,7 @@ let early: Setup | undefined;
 
 /** It waits to be told what to become, keeps nobody alive, and ends with this process when nobody takes it. */
 export function beginEarly(): void {
-  early ??= spawnSetup(currentPrivileges());
+  early ??= spawnSetup(currentPrivileges(), true);
   early.setReferenced(false);
 }
 

@@ -23,7 +23,11 @@ export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | un
     setup?.child.ref();
     await hasEnded(setup?.exited ?? gone([init, holder]), init.pid, record.name);
   }
-  await Promise.all([closeUplink(record.uplink), removeCgroups(record.cgroups), removeFreezer(cgroups, record)]);
+  await Promise.all([
+    closeUplink(record.uplink),
+    removeCgroups(record.cgroups, setup?.isAlone),
+    removeFreezer(cgroups, record),
+  ]);
 }
 
 /** Ends what this process started before anything is read: the record tells what else there is to end. False if there is nothing. */

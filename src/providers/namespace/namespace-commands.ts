@@ -29,7 +29,7 @@ import {
 } from '../../provider/posix/process-tree.ts';
 import { type ProcessExit, runProcess } from '../../provider/posix/run-process.ts';
 import { ownTurn } from '../../provider/posix/own-turn.ts';
-import { type ArmedShell, type OnlyShell, UNKNOWN_EXIT } from './armed-shell.ts';
+import { type ArmedShell, OnlyShell, UNKNOWN_EXIT } from './armed-shell.ts';
 import { Channel } from './channel.ts';
 import { WORKDIR, type SandboxPaths } from './layout.ts';
 import { lostError } from './namespace-errors.ts';
@@ -67,8 +67,8 @@ export class NamespaceCommands implements Commands {
   constructor(context: CommandsContext, first?: FirstShell) {
     this.#context = context;
     this.#env = context.env;
-    if (first instanceof ResidentShell) this.#resident = Promise.resolve(first);
-    else this.#only = first;
+    if (first instanceof OnlyShell) this.#only = first;
+    else if (first !== undefined) this.#resident = Promise.resolve(first);
     this.#background = new BackgroundCommands({
       dir: context.paths.commands,
       clock: context.clock,

@@ -21,9 +21,10 @@ const FEW = 16;
 /** A directory with a few small files of ours goes at once. False where anything else is in it; missing is success. */
 export function removeSmall(dir: string): boolean {
   try {
-    const entries = readdirSync(dir, { withFileTypes: true });
-    if (entries.length > FEW || entries.some((entry) => entry.isDirectory())) return false;
-    for (const { name } of entries) unlinkSync(`${dir}/${name}`);
+    const names = readdirSync(dir);
+    if (names.length > FEW) return false;
+    // What is a directory refuses, and those of ours that went before are gone.
+    for (const name of names) unlinkSync(`${dir}/${name}`);
     rmdirSync(dir);
     return true;
   } catch {

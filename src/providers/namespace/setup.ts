@@ -17,6 +17,8 @@ export type Life = 'free' | 'owned' | 'once';
 /** Its status lines are promises. Whichever step fails, the next wait tells why. */
 export class Setup {
   readonly child: ChildProcess;
+  /** This process is there for its sandbox alone: what keeps its event loop waiting keeps nobody else. */
+  readonly isAlone: boolean;
   /** What the setup reads; as long as it is open an owned sandbox lives. */
   readonly lifeline: Socket;
   readonly exited: Promise<void>;
@@ -33,8 +35,9 @@ export class Setup {
   #errors = '';
   #fail: (error: Error) => void = () => undefined;
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, isAlone: boolean) {
     this.child = child;
+    this.isAlone = isAlone;
     const [, , stderr, lifeline, status, mover] = child.stdio as unknown as [
       null,
       null,
@@ -125,7 +128,7 @@ export class Setup {
   }
 }
 
-export function spawnSetup(privileges: Privileges): Setup {
+export function spawnSetup(privileges: Privileges, isAlone = false): Setup {
   const [program = '', ...rest] = privileges.unshare;
   const stdio = withoutInherited([
     'ignore',
@@ -156,5 +159,5 @@ export function spawnSetup(privileges: Privileges): Setup {
       stdio,
     },
   );
-  return new Setup(child);
+  return new Setup(child, isAlone);
 }

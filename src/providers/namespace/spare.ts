@@ -47,7 +47,7 @@ export async function makeSpare(
     const discard = async (): Promise<void> => {
       started.setup.abandon();
       await started.setup.exited;
-      await Promise.all([removeCgroups(started.record.cgroups), removeTree(paths.dir)]);
+      await Promise.all([removeCgroups(started.record.cgroups, started.setup.isAlone), removeTree(paths.dir)]);
     };
     // It was let go of when it was started, and keeps nobody alive.
     return { ...started, paths, setReferenced: () => undefined, discard };
