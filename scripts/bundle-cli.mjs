@@ -3,7 +3,16 @@
  * uses 150 of them. What every run needs is one chunk; the rest stays apart and is loaded when it is asked for.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -120,12 +129,12 @@ function findUsed() {
     const [file] = readdirSync(coverage);
     const { result } = JSON.parse(readFileSync(path.join(coverage, file), 'utf8'));
     // The first function of a module is the module itself.
-    const unused = result.filter(
+    const used = result.filter(
       ({ url, functions: [, ...own] }) =>
-        url.startsWith('file:') && own.length > 0 && own.every(({ ranges }) => ranges[0].count === 0),
+        url.startsWith('file:') && (own.length === 0 || own.some(({ ranges }) => ranges[0].count > 0)),
     );
-    const ids = new Set(unused.map(({ url }) => fileURLToPath(url)));
-    return (id) => !ids.has(id) || TAKEN_FROM.test(id);
+    const ids = new Set(used.map(({ url }) => fileURLToPath(url)));
+    return (id) => ids.has(id) || TAKEN_FROM.test(id);
   } catch {
     return () => true;
   } finally {

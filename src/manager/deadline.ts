@@ -20,31 +20,38 @@ export async function withDeadline<T>(
   deadline: Deadline,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const timer = new AbortController();
-  const cancel = clock.schedule(deadline.ms, () => timer.abort(deadline.late()));
+  const controller = new AbortController();
+  const cancel = clock.schedule(deadline.ms, () => controller.abort(deadline.late()));
   try {
-    return await followSignals([timer.signal, ...(deadline.signals ?? [])], work);
+    return await follow(controller, deadline.signals ?? [], work);
   } finally {
     cancel();
   }
 }
 
 /** As `withDeadline`, with no end in time. Unlike `AbortSignal.any` it leaves nothing on a parent that lives on. */
-export async function followSignals<T>(
+export function followSignals<T>(
   parents: readonly (AbortSignal | undefined)[],
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const controller = new AbortController();
-  const follow = (event: Event): void => controller.abort(abortedError(event.target as AbortSignal));
+  return follow(new AbortController(), parents, work);
+}
+
+async function follow<T>(
+  controller: AbortController,
+  parents: readonly (AbortSignal | undefined)[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const onAbort = (event: Event): void => controller.abort(abortedError(event.target as AbortSignal));
   try {
     for (const parent of parents) {
       if (parent?.aborted === true) throw abortedError(parent);
       letManyFollow(parent);
-      parent?.addEventListener('abort', follow, { once: true });
+      parent?.addEventListener('abort', onAbort, { once: true });
     }
     return await untilAborted(work(controller.signal), controller.signal);
   } finally {
-    for (const parent of parents) parent?.removeEventListener('abort', follow);
+    for (const parent of parents) parent?.removeEventListener('abort', onAbort);
   }
 }
 

@@ -79,6 +79,7 @@ async function makeAndUse<T>(
     return await followSignals([options.signal, engine.closing], (signal) => use(handleOn(engine, live), signal));
   } finally {
     end();
+    live.handle.retire?.();
     // It was logged and stays on record; the user's result or error matters more.
     await destroySandbox(engine, live.record, 'ephemeral run is over').catch(() => {});
   }

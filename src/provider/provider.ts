@@ -52,6 +52,8 @@ export interface SandboxHandle {
   readonly files: Files;
   /** Lets go of connections and helper processes of this process; the sandbox stays. Twice is harmless. */
   close(): Promise<void>;
+  /** Nobody uses it again, and `destroy` follows: what takes time to end may begin to. Neither waits nor fails. */
+  retire?(): void;
 }
 
 export interface ListedSandbox {

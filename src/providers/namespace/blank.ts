@@ -31,6 +31,9 @@ export async function makeBlank(
 ): Promise<Blank> {
   const setup = await nextSetup(privileges);
   const pid = setup.line('p').then(Number);
+  // Before anything else, because it waits for this.
+  const isMapped = isMappedNow(setup.child.pid, privileges.idMap);
+  if (isMapped) setup.lifeline.write('mapped\n');
   const host = findCgroups();
   const made = host.then((groups) => (groups === undefined ? [] : makeCgroups(groups, name, setup.isAlone)));
   // The kernel takes its time to move a process, which nothing before the agent's first process has to wait for.
@@ -41,8 +44,6 @@ export async function makeBlank(
   for (const part of [made, joined]) part.catch(() => undefined);
   const leave = async (): Promise<void> => discard(setup, { made, joined });
   try {
-    const isMapped = mapIds(setup.child.pid, privileges.idMap);
-    if (isMapped) setup.lifeline.write('mapped\n');
     const initPid = await pid;
     if (!isMapped) {
       mapIds(initPid, privileges.idMap);
@@ -55,6 +56,15 @@ export async function makeBlank(
   } catch (cause) {
     await leave();
     throw cause;
+  }
+}
+
+/** False also when it has ended: whoever waits for its first line hears of that. */
+function isMappedNow(pid: number | undefined, map: string | undefined): boolean {
+  try {
+    return mapIds(pid, map);
+  } catch {
+    return false;
   }
 }
 

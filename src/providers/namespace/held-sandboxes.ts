@@ -1,5 +1,6 @@
 /** What this process holds of sandboxes: shells that wait inside, and the ends of pipes. */
 import type { Clock } from '../../core/clock.ts';
+import { beginToEnd } from './end-sandbox.ts';
 import type { Setup } from './setup.ts';
 import { sandboxPaths } from './layout.ts';
 import { NamespaceCommands } from './namespace-commands.ts';
@@ -51,6 +52,12 @@ export class HeldSandboxes {
     );
     this.#held.set(record.name, { commands, record, setup: made?.setup });
     return commands;
+  }
+
+  /** Its processes begin to end: only what this process made for one purpose, because nobody else can be in it. */
+  retire(name: string): void {
+    const held = this.#held.get(name);
+    if (held?.record.ephemeral === true) beginToEnd(held.setup, held.record.init);
   }
 
   async letGo(name: string): Promise<void> {

@@ -284,6 +284,7 @@ export class NamespaceProvider implements SandboxProvider {
       commands,
       files: createShellFiles((command, options) => commands.run(command, options), WORKDIR),
       close: () => commands.close(),
+      retire: () => this.#held.retire(record.name),
     };
   }
 

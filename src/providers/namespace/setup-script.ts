@@ -1,13 +1,14 @@
 import { OVER_ROOT } from './layout.ts';
 
 /**
- * The first process of new namespaces, on the host's files. It says which one it is, waits until it is root of the outer user
+ * The first process of new namespaces, on the host's files. It says which one it is, on descriptor 4, waits until it is root of the outer user
  * namespace, and learns from descriptor 3, line by line, what to become: the mount table, the new root, the limits, the
  * doors of its control groups, and how long to live. Its arguments are how many user namespaces may still be made, and the
  * line that drops privileges. It never runs a program of the image: for those no capability is left to inherit, and none can
  * be gained any more.
  */
 export const SETUP: string = `
+exec 4>&2
 read -r pid _ </proc/self/stat
 echo "p $pid" >&4
 read -r go <&3 || exit 0

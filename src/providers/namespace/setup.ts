@@ -10,6 +10,7 @@ import { SETUP } from './setup-script.ts';
 /** Longer than anything the scripts say, and more than they have kinds of lines. */
 const MAX_STATUS_LINE = 512;
 const MAX_STATUS_KINDS = 32;
+const MAX_ERRORS = 4_000;
 
 /** Until it is destroyed; or until its maker ends, whatever runs in it; or the same, made for one command. */
 export type Life = 'free' | 'owned' | 'once';
@@ -24,9 +25,9 @@ export class Setup {
   readonly exited: Promise<void>;
   /** Rejects when the setup ends or is aborted. */
   readonly ended: Promise<never>;
-  readonly #stderr: Socket;
   /** Where the root is moved: tells when. */
   readonly #mover: Socket | undefined;
+  /** Its status lines, and between them whatever its programs say on standard error. */
   readonly #status: Socket;
   readonly #code: Promise<number | null>;
   readonly #lines = new Map<string, string>();
@@ -38,15 +39,15 @@ export class Setup {
   constructor(child: ChildProcess, isAlone: boolean) {
     this.child = child;
     this.isAlone = isAlone;
-    const [, , stderr, lifeline, status, mover] = child.stdio as unknown as [
+    const [, , status, lifeline, , mover] = child.stdio as unknown as [
       null,
       null,
       Socket,
       Socket,
-      Socket,
+      null,
       Socket | null | undefined,
     ];
-    [this.#stderr, this.lifeline, this.#status] = [stderr, lifeline, status];
+    [this.lifeline, this.#status] = [lifeline, status];
     this.#mover = mover ?? undefined;
     this.ended = new Promise((_, reject) => (this.#fail = reject));
     this.ended.catch(() => undefined);
@@ -55,10 +56,7 @@ export class Setup {
       child.once('error', () => resolve());
     });
     this.#code = new Promise((resolve) => child.once('close', (code) => resolve(code)));
-    for (const stream of [stderr, lifeline, status, mover]) stream?.on('error', () => undefined);
-    stderr?.on('data', (chunk: Buffer) => {
-      if (this.#errors.length < 4_000) this.#errors += chunk.toString();
-    });
+    for (const stream of [lifeline, status, mover]) stream?.on('error', () => undefined);
     status?.on('data', (chunk: Buffer) => this.#hear(chunk));
     child.once('error', (cause) => this.#fail(setupError(null, cause.message)));
     child.once('exit', () => void this.failure().then((error) => this.#fail(error)));
@@ -84,13 +82,12 @@ export class Setup {
   }
 
   async failure(): Promise<Error> {
-    return setupError(await this.#code, this.#errors);
+    return setupError(await this.#code, this.#errors + this.#rest);
   }
 
   /** Done: nothing of it keeps this process alive. Only an owned sandbox will learn of our end, and one for one command tells of its. */
   letGo(life: Life): void {
     this.setReferenced(false);
-    this.#stderr.destroy();
     if (life !== 'once') this.#status.destroy();
     if (life === 'free') this.lifeline.destroy();
   }
@@ -102,7 +99,7 @@ export class Setup {
 
   /** While it waits ahead of need it keeps nobody alive either. */
   setReferenced(referenced: boolean): void {
-    for (const part of [this.#stderr, this.#status, this.lifeline, this.#mover, this.child]) {
+    for (const part of [this.#status, this.lifeline, this.#mover, this.child]) {
       if (referenced) part?.ref();
       else part?.unref();
     }
@@ -111,13 +108,17 @@ export class Setup {
   abandon(): void {
     this.child.ref();
     this.child.kill('SIGKILL');
-    for (const stream of [this.#stderr, this.#status, this.lifeline, this.#mover]) stream?.destroy();
+    for (const stream of [this.#status, this.lifeline, this.#mover]) stream?.destroy();
   }
 
   #hear(chunk: Buffer): void {
-    const lines = (this.#rest + chunk.toString('latin1')).split('\n');
+    const lines = (this.#rest + chunk.toString()).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {
+      if (line.length > 1 && line[1] !== ' ') {
+        if (this.#errors.length < MAX_ERRORS) this.#errors += `${line.slice(0, MAX_STATUS_LINE)}\n`;
+        continue;
+      }
       const [letter, said] = [line.slice(0, 1), line.slice(2, MAX_STATUS_LINE)];
       this.#lines.set(letter, said);
       this.#waiters.get(letter)?.(said);
@@ -135,7 +136,8 @@ export function spawnSetup(privileges: Privileges, isAlone = false): Setup {
     'ignore',
     'pipe',
     'pipe',
-    'pipe',
+    // The script's own name for the first.
+    'ignore',
     ...(privileges.movesRoot ? (['pipe'] as const) : []),
   ]);
   const child = spawn(
