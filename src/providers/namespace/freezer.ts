@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CgroupHost, removeCgroups } from './cgroup.ts';
-import { processesOf } from './sandbox-processes.ts';
+import { livingProcessesOf } from './sandbox-processes.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { isStopped, stopProcesses, wakeProcesses } from './stop-processes.ts';
 
@@ -75,7 +75,7 @@ async function gather(group: string, record: SandboxRecord): Promise<void> {
     const inside = new Set(
       (await readFile(join(group, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean).map(Number),
     );
-    const outside = (await processesOf(record)).filter((pid) => !inside.has(pid));
+    const outside = (await livingProcessesOf(record)).filter((pid) => !inside.has(pid));
     if (outside.length === 0) return;
     for (const pid of outside) await writeFile(join(group, 'cgroup.procs'), String(pid)).catch(() => undefined);
   }

@@ -13,12 +13,22 @@ export interface ProcessLook {
 const ENDED = ['Z', 'X'];
 
 /** Every process of the sandbox that lives, as the host numbers it, the first one included. */
-export async function processesOf(record: SandboxRecord): Promise<readonly number[]> {
+export async function livingProcessesOf(record: SandboxRecord): Promise<readonly number[]> {
   return (await lookAtProcesses(record)).map(({ pid }) => pid);
 }
 
-/** The same, and what each was doing when it was found: one that has ended since may have left children unseen. */
-export async function lookAtProcesses(record: SandboxRecord): Promise<readonly ProcessLook[]> {
+/** The same with those that have ended and were not collected yet: what they used counts until they are. */
+export async function processesOf(record: SandboxRecord): Promise<readonly number[]> {
+  const ended: number[] = [];
+  const living = await lookAtProcesses(record, (pid) => ended.push(pid));
+  return [...living.map(({ pid }) => pid), ...new Set(ended)];
+}
+
+/** Those that live, and what each was doing when it was found: one that has ended since may have left children unseen. */
+export async function lookAtProcesses(
+  record: SandboxRecord,
+  onEnded: (pid: number) => void = () => undefined,
+): Promise<readonly ProcessLook[]> {
   if (record.init === undefined) return [];
   const own = await readlink(`/proc/${record.init.pid}/ns/pid`).catch(() => undefined);
   if (own === undefined) return [];
@@ -28,7 +38,10 @@ export async function lookAtProcesses(record: SandboxRecord): Promise<readonly P
     if (found === 'ENOENT' || found === 'ESRCH') return 'gone';
     if (found !== own) return 'other';
     const look = await lookAt(pid);
-    if (look.states.every((state) => ENDED.includes(state))) return 'gone';
+    if (look.states.every((state) => ENDED.includes(state))) {
+      onEnded(pid);
+      return 'gone';
+    }
     looks.push(look);
     return 'sought';
   });

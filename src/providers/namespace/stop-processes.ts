@@ -1,7 +1,7 @@
 /** Pausing by signals, for a user whom no freezer obeys. */
 import { readdir, readFile } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
-import { lookAtProcesses, type ProcessLook, processesOf, stateLetter } from './sandbox-processes.ts';
+import { lookAtProcesses, type ProcessLook, livingProcessesOf, stateLetter } from './sandbox-processes.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 
 /** Some ten seconds. */
@@ -38,7 +38,7 @@ export async function stopProcesses(record: SandboxRecord, maxLooks = MAX_LOOKS)
 export async function wakeProcesses(record: SandboxRecord): Promise<void> {
   const first = record.init?.pid;
   if (first === undefined) return;
-  const others = (await processesOf(record)).filter((pid) => pid !== first);
+  const others = (await livingProcessesOf(record)).filter((pid) => pid !== first);
   for (const pid of others) send(pid, 'SIGCONT');
   await settleEntrants(first);
   // Last: while it is stopped the sandbox is known to be paused, so that whoever dies on the way has the rest woken later.
