@@ -30,7 +30,7 @@ const cli = path.join(dist, 'cli');
 // touches stay apart, above all those that load a package when they are loaded themselves.
 const ENTRY = /\/dist\/(core\/errors|config\/nearest|cli\/(progress|command|command-table|parse\/command-line))\.js$/;
 const AHEAD =
-  /\/dist\/(head-start|automatic-provider|provider\/posix\/(inherited-descriptors|own-turn)|providers\/namespace\/(early-setup|setup|setup-script|privileges|layout|namespace-errors))\.js$/;
+  /\/dist\/(head-start|automatic-provider|provider\/posix\/(bare-child|bare-handles|spawn-piped-child|inherited-descriptors|own-turn)|providers\/namespace\/(early-setup|setup|setup-script|privileges|layout|namespace-errors))\.js$/;
 const FIRST =
   /\/dist\/((open|watch)\.js|(core|config|provider|providers\/namespace)\/|providers\/registry\.gen\.js|telemetry\/log\.js|cli\/(commands\/run|with-sandbox|run-alone|run-in-sandbox|exit-status|parse\/.*)\.js)/;
 const SECOND = /\/dist\/(manager|store|stores\/sqlite)\//;
@@ -45,7 +45,7 @@ const isUsed = findUsed();
 const isFirst = (id) => FIRST.test(id) && !COLD.test(id);
 const isSecond = (id) => SECOND.test(id) && !COLD.test(id);
 
-const LATE = ['crypto', 'fs/promises', 'os', 'stream/promises', 'tty', 'url', 'util'];
+const LATE = ['child_process', 'crypto', 'fs/promises', 'net', 'os', 'stream', 'stream/promises', 'tty', 'url', 'util'];
 
 // SQLite's native part, opened by its name beside our package, or below it in a checkout: to look for it as its own package does
 // takes four times as long. Where it is not there, or is for another C library, that package is asked.
@@ -72,6 +72,11 @@ const bundle = await rolldown({
       name: 'sqlite',
       resolveId: (id) => (id === SQLITE ? VIRTUAL : null),
       load: (id) => (id === VIRTUAL ? OPEN_SQLITE : null),
+    },
+    {
+      name: 'version',
+      transform: (code, id) =>
+        id.endsWith('/bare-handles.js') ? code.replace(`PACKED_WITH = ''`, `PACKED_WITH = '${process.version}'`) : null,
     },
   ],
   external: (id) => !id.startsWith('.') && !path.isAbsolute(id) && id !== VIRTUAL && id !== SQLITE,
@@ -156,21 +161,28 @@ function runOnce(main, home, env = {}, preload = []) {
  */
 function trim(file) {
   let code = readFileSync(file, 'utf8');
+  const late = [];
   for (const builtin of LATE) {
     const name = `node_${builtin.replace('/', '_')}`;
     const required = `${name}=require("node:${builtin}")`;
     if (!code.includes(required)) continue;
     code = code.replace(`${required},`, '').replace(`,${required};`, ';').replace(`let ${required};`, '');
     if (code.includes(required)) throw new Error(`${path.basename(file)} loads ${builtin} in a way that is not known.`);
-    code = code.replaceAll(`${name}.`, `require("node:${builtin}").`);
+    code = code.replaceAll(`${name}.`, `late.${name}.`);
+    late.push([name, `node:${builtin}`]);
   }
-  code = code.replace(
-    `require_${REST}=require("./${REST}.cjs")`,
-    `late={get ${REST}(){return require("./${REST}.cjs")}}`,
-  );
-  code = code.replaceAll(`require_${REST}.`, `late.${REST}.`);
+  const rest = `,require_${REST}=require("./${REST}.cjs")`;
+  if (code.includes(rest)) {
+    code = code.replace(rest, '').replaceAll(`require_${REST}.`, `late.${REST}.`);
+    late.push([REST, `./${REST}.cjs`]);
+  }
   if (code.includes(`require_${REST}`))
     throw new Error(`${path.basename(file)} loads ${REST} in a way that is not known.`);
+  const getters = late.map(
+    ([name, id]) =>
+      `get ${name}(){let value=require("${id}");Object.defineProperty(late,"${name}",{value});return value}`,
+  );
+  if (late.length > 0) code = `const late={${getters.join(',')}};${code}`;
   const given = code.match(EXPORTS)?.[0];
   if (given !== undefined) {
     const entries = [...given.matchAll(EXPORT)].map(([, name, value]) => `exports.${name}=${value}`);

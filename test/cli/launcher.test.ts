@@ -5,8 +5,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
+import { requirement } from '../setup/requirements.ts';
 import { MAIN } from './installation.ts';
 
+interface Failed {
+  readonly code?: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const usable = await requirement('namespace');
 const run = promisify(execFile);
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** The lengths of a pack's code and text. */
@@ -23,6 +31,43 @@ describe('the launcher', () => {
     expect(kept).toEqual(['engine', 'first', 'start'].map((pack) => `${pack}.${process.version}-${process.arch}.pack`));
     const { stdout } = await run(process.execPath, ['--require', await recorder(), MAIN, 'config', 'path']);
     expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toEqual([]);
+  });
+
+  describe.runIf(usable)('a plain run', () => {
+    it('loads none of Node’s modules for processes and streams, and nothing of the engine that it does not call', async () => {
+      const { main } = await copied();
+      await writeFile(path.join(path.dirname(main), 'rest.cjs'), 'throw new Error("read");');
+      const env = { ...process.env, SUBLET_HOME: path.join(path.dirname(main), 'home') };
+      // Without input, which is a stream.
+      const args = [
+        '-c',
+        'exec "$@" </dev/null',
+        'sh',
+        process.execPath,
+        '--require',
+        await lister(),
+        main,
+        'run',
+        '--',
+        'true',
+      ];
+      // The first makes pipes by a program.
+      await run(process.execPath, [MAIN, 'run', '--', 'true'], { env });
+      const { stdout } = await run('sh', args, { env });
+      expect(stdout).toBe('');
+    });
+
+    it.each([[[]], [['--pending-deprecation']]])('does the same with %j', async (options) => {
+      const place = await mkdtemp(path.join(tmpdir(), 'sublet-launcher-'));
+      places.push(place);
+      const env = { ...process.env, SUBLET_HOME: place };
+      const script = 'head -c 300000 /dev/zero; echo err >&2; exit 3';
+      const args = [...options, MAIN, 'run', '--', 'sh', '-c', script];
+      const { code, stdout, stderr }: Failed = await run(process.execPath, args, { env }).catch(
+        (error: Failed) => error,
+      );
+      expect([code, stdout.length, stderr]).toEqual([3, 300_000, 'err\n']);
+    });
   });
 
   it.each(['missing', 'empty', 'cut short', 'not V8’s'])('runs with packs that are %s', async (how) => {
@@ -44,6 +89,22 @@ async function recorder(): Promise<string> {
     `const vm = require('node:vm'); const { Script } = vm; const refused = [];
      vm.Script = class extends Script { constructor(source, options) { super(source, options); if (this.cachedDataRejected) refused.push(options.filename); } };
      process.on('exit', () => process.stdout.write(JSON.stringify(refused) + '\\n'));`,
+  );
+  return file;
+}
+
+/** Preloaded: prints those of Node's modules that are not to be there at the end. */
+async function lister(): Promise<string> {
+  const place = await mkdtemp(path.join(tmpdir(), 'sublet-launcher-'));
+  places.push(place);
+  const file = path.join(place, 'lister.cjs');
+  const names = ['child_process', 'net', 'stream', 'fs/promises', 'internal/fs/promises'];
+  await writeFile(
+    file,
+    `process.on('exit', () => {
+       const loaded = process.moduleLoadList.filter((name) => ${JSON.stringify(names)}.includes(name.replace('NativeModule ', '')));
+       if (loaded.length > 0) require('node:fs').writeSync(1, loaded.join());
+     });`,
   );
   return file;
 }

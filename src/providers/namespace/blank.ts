@@ -49,7 +49,7 @@ export async function makeBlank(
       mapIds(initPid, privileges.idMap);
       setup.lifeline.write('mapped\n');
     }
-    const [init, holder] = [initPid, setup.child.pid as number].map(identify);
+    const [init, holder] = [initPid, setup.child.pid ?? 0].map(identify);
     if (init === undefined || holder === undefined) throw await setup.failure();
     const setReferenced = (referenced: boolean): void => setup.setReferenced(referenced);
     return { init, holder, cgroups: { made, joined }, setup, setReferenced, discard: leave };

@@ -39,7 +39,7 @@ export function beginToEnd(setup: Setup | undefined, init: SandboxRecord['init']
 
 // Whoever holds the sandbox waits for its first process, so while it lives that pid is no other's.
 function isAlive(setup: Setup | undefined): boolean {
-  return setup !== undefined && setup.child.exitCode === null && setup.child.signalCode === null;
+  return setup?.child.hasEnded === false;
 }
 
 function kill(pid: number): void {

@@ -1,8 +1,8 @@
 /** The process that makes a sandbox's namespaces and becomes its first one: its pipes, and what it says on its way. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import type { Socket } from 'node:net';
 import { SubletError } from '../../core/errors.ts';
 import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
+import type { ChildPipe, PipedChild } from '../../provider/posix/piped-child.ts';
+import { spawnPipedChild } from '../../provider/posix/spawn-piped-child.ts';
 import { setupError } from './namespace-errors.ts';
 import { type Privileges, SETUP_ENV } from './privileges.ts';
 import { SETUP } from './setup-script.ts';
@@ -17,49 +17,37 @@ export type Life = 'free' | 'owned' | 'once';
 
 /** Its status lines are promises. Whichever step fails, the next wait tells why. */
 export class Setup {
-  readonly child: ChildProcess;
+  readonly child: PipedChild;
   /** This process is there for its sandbox alone: what keeps its event loop waiting keeps nobody else. */
   readonly isAlone: boolean;
   /** What the setup reads; as long as it is open an owned sandbox lives. */
-  readonly lifeline: Socket;
-  readonly exited: Promise<void>;
+  readonly lifeline: ChildPipe;
   /** Rejects when the setup ends or is aborted. */
   readonly ended: Promise<never>;
   /** Where the root is moved: tells when. */
-  readonly #mover: Socket | undefined;
+  readonly #mover: ChildPipe | undefined;
   /** Its status lines, and between them whatever its programs say on standard error. */
-  readonly #status: Socket;
-  readonly #code: Promise<number | null>;
+  readonly #status: ChildPipe;
   readonly #lines = new Map<string, string>();
   readonly #waiters = new Map<string, (value: string) => void>();
   #rest = '';
   #errors = '';
   #fail: (error: Error) => void = () => undefined;
 
-  constructor(child: ChildProcess, isAlone: boolean) {
+  constructor(child: PipedChild, isAlone: boolean) {
     this.child = child;
     this.isAlone = isAlone;
-    const [, , status, lifeline, , mover] = child.stdio as unknown as [
-      null,
-      null,
-      Socket,
-      Socket,
-      null,
-      Socket | null | undefined,
-    ];
-    [this.lifeline, this.#status] = [lifeline, status];
-    this.#mover = mover ?? undefined;
+    const [, , status, lifeline, , mover] = child.pipes;
+    if (status === undefined || lifeline === undefined) throw setupError(null, 'its pipes could not be made');
+    [this.lifeline, this.#status, this.#mover] = [lifeline, status, mover];
     this.ended = new Promise((_, reject) => (this.#fail = reject));
     this.ended.catch(() => undefined);
-    this.exited = new Promise((resolve) => {
-      child.once('exit', () => resolve());
-      child.once('error', () => resolve());
-    });
-    this.#code = new Promise((resolve) => child.once('close', (code) => resolve(code)));
-    for (const stream of [lifeline, status, mover]) stream?.on('error', () => undefined);
-    status?.on('data', (chunk: Buffer) => this.#hear(chunk));
-    child.once('error', (cause) => this.#fail(setupError(null, cause.message)));
-    child.once('exit', () => void this.failure().then((error) => this.#fail(error)));
+    status.onData((chunk) => this.#hear(chunk));
+    void child.exited.then(() => this.failure()).then((error) => this.#fail(error));
+  }
+
+  get exited(): Promise<void> {
+    return this.child.exited;
   }
 
   /** What follows the letter on its status line. */
@@ -82,7 +70,10 @@ export class Setup {
   }
 
   async failure(): Promise<Error> {
-    return setupError(await this.#code, this.#errors + this.#rest);
+    return this.child.code.then(
+      (code) => setupError(code, this.#errors + this.#rest),
+      (cause: Error) => setupError(null, cause.message),
+    );
   }
 
   /** Done: nothing of it keeps this process alive. Only an owned sandbox will learn of our end, and one for one command tells of its. */
@@ -107,12 +98,12 @@ export class Setup {
 
   abandon(): void {
     this.child.ref();
-    this.child.kill('SIGKILL');
+    this.child.kill();
     for (const stream of [this.#status, this.lifeline, this.#mover]) stream?.destroy();
   }
 
-  #hear(chunk: Buffer): void {
-    const lines = (this.#rest + chunk.toString()).split('\n');
+  #hear(chunk: Uint8Array): void {
+    const lines = (this.#rest + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString()).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {
       if (line.length > 1 && line[1] !== ' ') {
@@ -130,7 +121,7 @@ export class Setup {
 }
 
 export function spawnSetup(privileges: Privileges, isAlone = false): Setup {
-  const [program = '', ...rest] = privileges.unshare;
+  const [file = '', ...rest] = privileges.unshare;
   const stdio = withoutInherited([
     'ignore',
     'ignore',
@@ -140,26 +131,8 @@ export function spawnSetup(privileges: Privileges, isAlone = false): Setup {
     'ignore',
     ...(privileges.movesRoot ? (['pipe'] as const) : []),
   ]);
-  const child = spawn(
-    program,
-    [
-      ...rest,
-      'sh',
-      '-c',
-      SETUP,
-      'sh',
-      String(privileges.innerUserNamespaces),
-      ...privileges.drop,
-      'sh',
-      '/run/sublet/scripts/init',
-    ],
-    {
-      // A session of its own: the terminal's Ctrl-C is for the manager to handle.
-      detached: true,
-      cwd: '/',
-      env: SETUP_ENV,
-      stdio,
-    },
-  );
-  return new Setup(child, isAlone);
+  const inner = String(privileges.innerUserNamespaces);
+  const args = [...rest, 'sh', '-c', SETUP, 'sh', inner, ...privileges.drop, 'sh', '/run/sublet/scripts/init'];
+  // In a session of its own: the terminal's Ctrl-C is for the manager to handle.
+  return new Setup(spawnPipedChild({ file, args, cwd: '/', env: SETUP_ENV, stdio }), isAlone);
 }

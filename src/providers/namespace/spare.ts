@@ -58,7 +58,7 @@ export async function makeSpare(
 }
 
 export function isAlive({ setup: { child } }: Spare): boolean {
-  return child.exitCode === null && child.signalCode === null;
+  return !child.hasEnded;
 }
 
 /** Takes the record's name: its directory replaces the reserved one, which is empty. What is mounted inside goes along. */
