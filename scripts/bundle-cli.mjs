@@ -39,8 +39,8 @@ const COLD =
 
 /** What belongs to the engine and no plain run calls: loaded by whoever does. */
 const REST = 'rest';
+/** Of these a run calls nothing and takes a value. */
 const TAKEN_FROM = /\/dist\/(core\/(breaker|liveness)|providers\/namespace\/making)\.js$/;
-/** Whether a plain run calls anything of a module, or takes a value from it while modules are loaded. */
 const isUsed = findUsed();
 const isFirst = (id) => FIRST.test(id) && !COLD.test(id);
 const isSecond = (id) => SECOND.test(id) && !COLD.test(id);
@@ -75,8 +75,7 @@ const bundle = await rolldown({
     },
     {
       name: 'version',
-      transform: (code, id) =>
-        id.endsWith('/bare-handles.js') ? code.replace(`PACKED_WITH = ''`, `PACKED_WITH = '${process.version}'`) : null,
+      transform: (code, id) => (id.endsWith('/bare-handles.js') ? withVersion(code) : null),
     },
   ],
   external: (id) => !id.startsWith('.') && !path.isAbsolute(id) && id !== VIRTUAL && id !== SQLITE,
@@ -88,7 +87,7 @@ await bundle.write({
   entryFileNames: '[name].cjs',
   chunkFileNames: '[name].cjs',
   comments: false,
-  // Names are left: they are what a stack is read by.
+  // Names of functions, classes and methods are left: they are what a stack is read by.
   minify: { mangle: { toplevel: false }, compress: true, codegen: true },
   codeSplitting: {
     includeDependenciesRecursively: false,
@@ -124,13 +123,14 @@ keepCode();
 // Again, with room for what has grown.
 writeLauncher();
 
-/** By one run of the command line as it was compiled. All of it where that cannot be told. */
+/** Whether a plain run calls anything of a module, by one run of what was compiled. All of it where this machine has no sandboxes. */
 function findUsed() {
   const place = mkdtempSync(path.join(tmpdir(), 'sublet-used-'));
   try {
     runOnce(path.join(cli, 'main.js'), place);
     const coverage = path.join(place, 'coverage');
-    runOnce(path.join(cli, 'main.js'), place, { NODE_V8_COVERAGE: coverage });
+    const { status } = runOnce(path.join(cli, 'main.js'), place, { NODE_V8_COVERAGE: coverage });
+    if (status !== 0) return () => true;
     const [file] = readdirSync(coverage);
     const { result } = JSON.parse(readFileSync(path.join(coverage, file), 'utf8'));
     // The first function of a module is the module itself.
@@ -148,7 +148,7 @@ function findUsed() {
 }
 
 function runOnce(main, home, env = {}, preload = []) {
-  spawnSync(process.execPath, [...preload, main, 'run', '--', 'true'], {
+  return spawnSync(process.execPath, [...preload, main, 'run', '--', 'true'], {
     env: { PATH: process.env.PATH, SUBLET_HOME: home, ...env },
     stdio: 'ignore',
     timeout: 30_000,
@@ -156,8 +156,9 @@ function runOnce(main, home, env = {}, preload = []) {
 }
 
 /**
- * Node's own modules that take long to load and are wanted late are loaded by whoever uses them first. What a chunk gives to others
- * is a value instead of a getter for each: no export of ours changes. Characters beyond ASCII are written as escapes, so that the text is read without decoding and takes half the memory.
+ * What is wanted late, of Node or of ours, is loaded by whoever uses it first. What a chunk gives to others is a value instead of
+ * a getter for each: no export of ours changes. Characters beyond ASCII are written as escapes, so that the text is read without
+ * decoding and takes half the memory.
  */
 function trim(file) {
   let code = readFileSync(file, 'utf8');
@@ -168,21 +169,21 @@ function trim(file) {
     if (!code.includes(required)) continue;
     code = code.replace(`${required},`, '').replace(`,${required};`, ';').replace(`let ${required};`, '');
     if (code.includes(required)) throw new Error(`${path.basename(file)} loads ${builtin} in a way that is not known.`);
-    code = code.replaceAll(`${name}.`, `late.${name}.`);
+    code = code.replaceAll(`${name}.`, `$late.${name}.`);
     late.push([name, `node:${builtin}`]);
   }
   const rest = `,require_${REST}=require("./${REST}.cjs")`;
   if (code.includes(rest)) {
-    code = code.replace(rest, '').replaceAll(`require_${REST}.`, `late.${REST}.`);
+    code = code.replace(rest, '').replaceAll(`require_${REST}.`, `$late.${REST}.`);
     late.push([REST, `./${REST}.cjs`]);
   }
   if (code.includes(`require_${REST}`))
     throw new Error(`${path.basename(file)} loads ${REST} in a way that is not known.`);
   const getters = late.map(
     ([name, id]) =>
-      `get ${name}(){let value=require("${id}");Object.defineProperty(late,"${name}",{value});return value}`,
+      `get ${name}(){let value=require("${id}");Object.defineProperty($late,"${name}",{value});return value}`,
   );
-  if (late.length > 0) code = `const late={${getters.join(',')}};${code}`;
+  if (late.length > 0) code = `const $late={${getters.join(',')}};${code}`;
   const given = code.match(EXPORTS)?.[0];
   if (given !== undefined) {
     const entries = [...given.matchAll(EXPORT)].map(([, name, value]) => `exports.${name}=${value}`);
@@ -194,6 +195,12 @@ function trim(file) {
     file,
     code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
+}
+
+function withVersion(code) {
+  const filled = code.replace(`PACKED_WITH = ''`, `PACKED_WITH = '${process.version}'`);
+  if (filled === code) throw new Error('bare-handles.js does not ask what it was packed with.');
+  return filled;
 }
 
 /** The command's first file, which knows what is in which pack, and how large they are. */
