@@ -52,6 +52,7 @@ const LATE = ['child_process', 'crypto', 'fs/promises', 'net', 'os', 'stream', '
 const SQLITE = '@photostructure/sqlite';
 const VIRTUAL = '\0sqlite';
 const OPEN_SQLITE = `import { existsSync } from 'node:fs';
+const name = '${SQLITE}';
 const file = \`${SQLITE}/prebuilds/\${process.platform}-\${process.arch}/${SQLITE.replace('/', '+')}.glibc.node\`;
 function openNative() {
   const native = { exports: {} };
@@ -59,7 +60,8 @@ function openNative() {
     const place = ['../../..', '../../node_modules'].find((up) => existsSync(\`\${__dirname}/\${up}/\${file}\`));
     if (place !== undefined) process.dlopen(native, \`\${__dirname}/\${place}/\${file}\`);
   } catch {}
-  return native.exports.DatabaseSync === undefined ? require('${SQLITE}') : native.exports;
+  // By a name that the packer does not see: it would give this module itself.
+  return native.exports.DatabaseSync === undefined ? require(name) : native.exports;
 }
 export const { DatabaseSync } = openNative();
 `;

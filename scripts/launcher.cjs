@@ -26,7 +26,13 @@ function load(name) {
   const chunk = { id: filename, filename, exports: {}, children: [], loaded: true };
   // Where a chunk that is loaded as usual finds this one.
   require.cache[filename] = chunk;
-  run(chunk.exports, requireFrom, chunk, filename, __dirname);
+  try {
+    run(chunk.exports, requireFrom, chunk, filename, __dirname);
+  } catch (error) {
+    // Whoever asks again is told again.
+    delete require.cache[filename];
+    throw error;
+  }
   return chunk.exports;
 }
 
