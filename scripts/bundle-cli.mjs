@@ -149,10 +149,10 @@ function findUsed() {
   }
 }
 
+/** Says something on both streams, as most do. */
 function runOnce(main, home, env = {}, preload = []) {
-  return spawnSync(process.execPath, [...preload, main, 'run', '--', 'true'], {
+  return spawnSync(process.execPath, [...preload, main, 'run', '--', 'sh', '-c', 'echo said; echo complained >&2'], {
     env: { PATH: process.env.PATH, SUBLET_HOME: home, ...env },
-    stdio: 'ignore',
     timeout: 30_000,
   });
 }

@@ -34,10 +34,24 @@ describe('the launcher', () => {
   });
 
   describe.runIf(usable)('a plain run', () => {
-    it('loads none of Node’s modules for processes and streams, and nothing of the engine that it does not call', async () => {
+    it('reads nothing of the engine that it does not call', async () => {
       const { main } = await copied();
-      await writeFile(path.join(path.dirname(main), 'rest.cjs'), 'throw new Error("read");');
       const env = { ...process.env, SUBLET_HOME: path.join(path.dirname(main), 'home') };
+      // The first makes pipes by a program.
+      await run(process.execPath, [main, 'run', '--', 'true'], { env });
+      await writeFile(path.join(path.dirname(main), 'rest.cjs'), 'throw new Error("read");');
+      const { stdout } = await run(
+        'sh',
+        ['-c', `"$@" </dev/null`, 'sh', process.execPath, main, 'run', '--', 'echo', 'hi'],
+        { env },
+      );
+      expect(stdout).toBe('hi\n');
+    });
+
+    it('loads none of Node’s modules for processes and streams when it has nothing to say', async () => {
+      const place = await mkdtemp(path.join(tmpdir(), 'sublet-launcher-'));
+      places.push(place);
+      const env = { ...process.env, SUBLET_HOME: place };
       // Without input, which is a stream.
       const args = [
         '-c',
@@ -46,7 +60,7 @@ describe('the launcher', () => {
         process.execPath,
         '--require',
         await lister(),
-        main,
+        MAIN,
         'run',
         '--',
         'true',
