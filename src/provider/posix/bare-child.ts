@@ -1,4 +1,5 @@
 /** A child process by bare handles. */
+import { getSystemErrorName } from 'node:util';
 import type { Bare, BarePipe, BareProcess } from './bare-handles.ts';
 import type { Stdio } from './inherited-descriptors.ts';
 import type { ChildPipe, PipedChild, PipedChildOptions } from './piped-child.ts';
@@ -17,7 +18,7 @@ export function spawnBare(bare: Bare, { file, args, cwd, env, stdio }: PipedChil
     detached: true,
     stdio: stdio.map((kind, fd) => toDescription(kind, pipes[fd])),
   });
-  if (failure !== 0) made.fail(new Error(`spawn ${file} failed with error ${-failure}`));
+  if (failure !== 0) made.fail(new Error(`spawn ${file} ${getSystemErrorName(failure)}`));
   return made;
 }
 

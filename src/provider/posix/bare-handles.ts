@@ -68,7 +68,8 @@ interface Binder {
 
 type Constructor<T, A extends readonly unknown[] = readonly []> = new (...args: A) => T;
 
-function findBareHandles(): Bare {
+/** Throws where Node forbids them. */
+export function findBareHandles(): Bare {
   const binding = (name: string): unknown => (process as unknown as Binder).binding(name);
   const { Process } = binding('process_wrap') as { Process: Constructor<BareProcess> };
   const { Pipe, constants } = binding('pipe_wrap') as {
