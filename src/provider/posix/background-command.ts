@@ -34,7 +34,6 @@ export interface BackgroundCommandOptions {
 }
 
 const READ_BYTES = 1024 * 1024;
-const STREAM_BYTES = 64 * 1024;
 const openFd = promisify(open);
 
 export class BackgroundCommand implements RunningCommand {
@@ -73,7 +72,7 @@ export class BackgroundCommand implements RunningCommand {
   ): AsyncGenerator<Uint8Array> {
     for (let cursor = options.cursor ?? 0; ;) {
       const wait = options.signal === undefined ? {} : { signal: options.signal };
-      const chunk = await this.output(stream, cursor, { wait: true, maxBytes: STREAM_BYTES, ...wait });
+      const chunk = await this.output(stream, cursor, { wait: true, ...wait });
       if (chunk.lostBytes > 0) throw outputLostError(stream, cursor + chunk.lostBytes, chunk.lostBytes);
       if (chunk.data.length > 0) yield weighChunk(chunk.data);
       if (chunk.end) return;
