@@ -1,6 +1,6 @@
 /**
- * Node's own handles of processes and pipes, without the modules that make streams of them: to load and compile those takes a
- * short program longer than all else that it does. They are no public interface, so they are used only by a command line that
+ * Node's own handles of processes and pipes, without the modules that make streams of them: to load and compile those is an
+ * eighth of a plain run. They are no public interface, so they are used only by a command line that
  * was packed with, and recorded by, the very version of Node that runs it; the public way is there for every other.
  */
 

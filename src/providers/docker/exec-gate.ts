@@ -3,9 +3,10 @@
  * between processes that share a state directory. Each says by a file what it is at; who was killed at it is passed over.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Clock, sleep } from '../../core/clock.ts';
+import { makeDirectories } from '../../provider/posix/make-directories.ts';
 import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
 import type { DockerApi } from './docker-api.ts';
 import { isGone } from './docker-errors.ts';
@@ -94,7 +95,7 @@ function write(path: string): boolean {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') return false;
   }
   try {
-    mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
+    makeDirectories(dirname(path), 0o700);
     writeFileSync(path, '');
     return true;
   } catch {
