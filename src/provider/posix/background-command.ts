@@ -16,9 +16,9 @@ import type {
 import { SubletError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { weighChunk } from './chunk-weight.ts';
-import { readLog } from './command-log.ts';
 import { type CommandMeta, fileExists, isAlive, noteKill, readExit, readInfo, readRunner } from './command-record.ts';
 import { until } from './directory-watch.ts';
+import { type LogPart, LogReader } from './log-reader.ts';
 import type { ProcessTag } from './process-tree.ts';
 import type { PtySession } from './pty-command.ts';
 
@@ -70,13 +70,18 @@ export class BackgroundCommand implements RunningCommand {
     stream: OutputStream,
     options: { readonly cursor?: number; readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<Uint8Array> {
-    for (let cursor = options.cursor ?? 0; ;) {
-      const wait = options.signal === undefined ? {} : { signal: options.signal };
-      const chunk = await this.output(stream, cursor, { wait: true, ...wait });
-      if (chunk.lostBytes > 0) throw outputLostError(stream, cursor + chunk.lostBytes, chunk.lostBytes);
-      if (chunk.data.length > 0) yield weighChunk(chunk.data);
-      if (chunk.end) return;
-      cursor = chunk.next;
+    const { dir, clock } = this.#options;
+    const reader = new LogReader(dir, stream, options.cursor ?? 0);
+    try {
+      for (;;) {
+        const ready = await reader.next();
+        const part = isSome(ready) ? ready : await until(dir, clock, () => this.#nextPart(reader), options.signal);
+        if (part.lostBytes > 0) throw outputLostError(stream, reader.cursor - part.data.length, part.lostBytes);
+        if (part.data.length === 0) return;
+        yield weighChunk(part.data);
+      }
+    } finally {
+      reader.close();
     }
   }
 
@@ -124,23 +129,37 @@ export class BackgroundCommand implements RunningCommand {
     return readExit(this.#options.dir, this.#options.meta, this.#options.clock.now());
   }
 
+  /** undefined when there is none yet; an empty one when none will come. */
+  async #nextPart(reader: LogReader): Promise<LogPart | undefined> {
+    const part = await reader.next();
+    if (isSome(part)) return part;
+    // What was written before the end is surely seen by a read after it.
+    return (await this.#exit()) === undefined ? undefined : reader.next();
+  }
+
   async #read(stream: OutputStream, cursor: number, maxBytes: number): Promise<OutputChunk> {
     // The end is asked for first: what is written before it is then surely seen by the reads.
     const isOver = (await this.#exit()) !== undefined;
+    const reader = new LogReader(this.#options.dir, stream, cursor);
     const parts: Uint8Array[] = [];
     let bytes = 0;
     let lostBytes = 0;
-    let next = cursor;
-    for (;;) {
-      const part = await readLog(this.#options.dir, stream, next, maxBytes - bytes);
-      // A gap after data would be lost silently: it is left for the next call.
-      if (part.lostBytes > 0 && bytes > 0) return { data: Buffer.concat(parts), next, lostBytes, end: false };
-      lostBytes += part.lostBytes;
-      parts.push(part.data);
-      bytes += part.data.length;
-      next = part.next;
-      if (part.data.length === 0 || bytes >= maxBytes)
-        return { data: Buffer.concat(parts), next, lostBytes, end: isOver && part.data.length === 0 };
+    try {
+      for (;;) {
+        const part = await reader.next(maxBytes - bytes);
+        const isGap = part.lostBytes > 0 && bytes > 0;
+        if (!isGap) {
+          lostBytes += part.lostBytes;
+          bytes += part.data.length;
+          parts.push(part.data);
+          if (part.data.length > 0 && bytes < maxBytes) continue;
+        }
+        // A gap after data would be lost silently: it is left for the next call.
+        const next = cursor + lostBytes + bytes;
+        return { data: Buffer.concat(parts), next, lostBytes, end: isOver && !isGap && part.data.length === 0 };
+      }
+    } finally {
+      reader.close();
     }
   }
 
@@ -179,4 +198,8 @@ export function outputLostError(stream: OutputStream, next: number, lostBytes: n
     details: { stream, next, lostBytes },
     hint: `Only the newest output of a background command is kept. Go on from byte ${next}, or use run() with onStdout, which holds the command back.`,
   });
+}
+
+function isSome({ data, lostBytes }: LogPart): boolean {
+  return data.length > 0 || lostBytes > 0;
 }
