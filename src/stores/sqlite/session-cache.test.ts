@@ -2,10 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { SessionKey } from '../../core/session-key.ts';
 import type { BoundSession } from '../../store/records.ts';
 import type { Store } from '../../store/store.ts';
 import { OWNER, sandboxRow, sessionRow, T0 } from '../../testing/store-contract/rows.ts';
 import { openSqliteStore } from './index.ts';
+import { MAX_ROWS } from './session-cache.ts';
 
 const KEY = 'execution:ada:report';
 
@@ -70,5 +72,17 @@ describe('a session that was read before', () => {
     await store.claimSession(sessionRow('execution:ada:other'), sandboxRow({ sessionKey: 'execution:ada:other' }));
     await store.addToCounters([{ kind: 'execution', name: 'created', value: 1 }]);
     expect(await store.getSession(KEY)).toBe(before);
+  });
+
+  it('is not forgotten for one session more than are kept, unless it is the oldest', async () => {
+    const key = (number: number): SessionKey => `execution:ada:${number}`;
+    // Only then does it know what has been written before.
+    await store.getSession(KEY);
+    for (let number = 0; number < MAX_ROWS; number++)
+      await store.claimSession(sessionRow(key(number)), sandboxRow({ sessionKey: key(number) }));
+    const [oldest, next] = [await store.getSession(key(0)), await store.getSession(key(1))];
+    await store.claimSession(sessionRow(KEY), sandboxRow({ sessionKey: KEY }));
+    expect(await store.getSession(key(1))).toBe(next);
+    expect(await store.getSession(key(0))).not.toBe(oldest);
   });
 });

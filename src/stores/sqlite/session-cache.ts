@@ -10,7 +10,7 @@ import type { BoundSession, SandboxRecord } from '../../store/records.ts';
 import type { Connection, Writes } from './connection.ts';
 import { selectSession } from './tables/sessions.ts';
 
-const MAX_ROWS = 10_000;
+export const MAX_ROWS = 10_000;
 
 export class SessionCache {
   readonly #connection: Connection;
@@ -54,8 +54,15 @@ export class SessionCache {
   }
 
   #put(bound: BoundSession): void {
-    if (this.#rows.size >= MAX_ROWS && !this.#rows.has(bound.session.key)) this.#rows.clear();
+    if (this.#rows.size >= MAX_ROWS && !this.#rows.has(bound.session.key)) this.#forgetOldest();
     this.#rows.set(bound.session.key, bound);
+  }
+
+  #forgetOldest(): void {
+    for (const key of this.#rows.keys()) {
+      this.#rows.delete(key);
+      return;
+    }
   }
 
   #forgetIfWritten(): void {
