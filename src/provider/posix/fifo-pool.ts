@@ -8,6 +8,7 @@
 import { spawn } from 'node:child_process';
 import { close, constants, open } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, unlink } from 'node:fs/promises';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SubletError } from '../../core/errors.ts';
@@ -83,15 +84,29 @@ export class FifoPool {
   }
 }
 
-export async function makeFifos(paths: readonly string[], mode = '622'): Promise<void> {
+/** What nobody waits for yet gives way to what somebody does. */
+const AHEAD_NICENESS = 5;
+
+export async function makeFifos(
+  paths: readonly string[],
+  { mode = '622', ahead = false }: { readonly mode?: string; readonly ahead?: boolean } = {},
+): Promise<void> {
   await ownTurn();
   return new Promise((resolve, reject) => {
     const child = spawn('mkfifo', ['-m', mode, '--', ...paths], { stdio: ['ignore', 'ignore', 'pipe'] });
+    if (ahead && child.pid !== undefined) makeNice(child.pid);
     let message = '';
     child.stderr.on('data', (chunk: Buffer) => (message += chunk.toString()));
     child.on('error', (cause) => reject(failed(cause.message, cause)));
     child.on('close', (code) => (code === 0 ? resolve() : reject(failed(message.trim()))));
   });
+}
+
+/** It may have ended. */
+function makeNice(pid: number): void {
+  try {
+    setPriority(pid, AHEAD_NICENESS);
+  } catch {}
 }
 
 async function makeDirectory(parent: string): Promise<string> {

@@ -31,7 +31,7 @@ export class PipeStock {
   async place(paths: readonly string[]): Promise<void> {
     if (!this.#hasLooked) this.#lookAround();
     await Promise.all(paths.map((path) => this.#placeOne(path)));
-    if (this.#names.length < this.#batch / 4) this.#more().catch(() => undefined);
+    if (this.#names.length < this.#batch / 4) this.#more(true).catch(() => undefined);
   }
 
   /** The same at once. False when too few are in stock; what was placed by then is placed again by `place`. */
@@ -52,7 +52,7 @@ export class PipeStock {
       if (name === undefined) {
         // Whoever has to wait shows that more should be ready: starting `mkfifo` holds up everybody.
         if (this.#refill === undefined) this.#batch = Math.min(this.#batch * 2, MAX_BATCH);
-        await this.#more();
+        await this.#more(false);
         continue;
       }
       try {
@@ -87,15 +87,15 @@ export class PipeStock {
     this.#hasLooked = true;
   }
 
-  #more(): Promise<void> {
-    return (this.#refill ??= this.#makeMore().finally(() => (this.#refill = undefined)));
+  #more(ahead: boolean): Promise<void> {
+    return (this.#refill ??= this.#makeMore(ahead).finally(() => (this.#refill = undefined)));
   }
 
-  async #makeMore(): Promise<void> {
+  async #makeMore(ahead: boolean): Promise<void> {
     const names = Array.from({ length: this.#batch }, () => randomUUID());
     await makeFifos(
       names.map((name) => `${this.#dir}/${name}`),
-      '666',
+      { mode: '666', ahead },
     );
     this.#names.push(...names);
   }
