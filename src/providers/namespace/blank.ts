@@ -42,9 +42,10 @@ export async function makeBlank(
     return dirs;
   });
   for (const part of [made, joined]) part.catch(() => undefined);
-  const leave = async (): Promise<void> => discard(setup, { made, joined });
+  let initPid: number | undefined;
+  const leave = async (): Promise<void> => discard(setup, initPid, { made, joined });
   try {
-    const initPid = await pid;
+    initPid = await pid;
     if (!isMapped) {
       mapIds(initPid, privileges.idMap);
       setup.lifeline.write('mapped\n');
@@ -76,8 +77,8 @@ function mapIds(pid: number | undefined, map: string | undefined): boolean {
   return true;
 }
 
-async function discard(setup: Setup, { made, joined }: BlankGroups): Promise<void> {
-  setup.abandon();
+async function discard(setup: Setup, initPid: number | undefined, { made, joined }: BlankGroups): Promise<void> {
+  setup.abandon(initPid);
   await Promise.allSettled([setup.exited, joined]);
   await removeCgroups(await made.catch(() => []), setup.isAlone);
 }

@@ -21,7 +21,9 @@ export async function endSandbox(record: SandboxRecord, cgroups: CgroupHost | un
     kill(init.pid);
     if (cgroups !== undefined) await thaw(cgroups, record);
     setup?.child.ref();
-    await hasEnded(setup?.exited ?? gone([init, holder]), init.pid, record.name);
+    // Also where `setup` tells: whoever waited for the first process may have been killed before it.
+    const ended = Promise.resolve(setup?.exited).then(() => gone([init, holder]));
+    await hasEnded(ended, init.pid, record.name);
   }
   await Promise.all([
     closeUplink(record.uplink),

@@ -118,7 +118,7 @@ export class NamespaceProvider implements SandboxProvider {
     throwIfAborted(signal);
     const held = this.#held.get(ref.name);
     const paths = sandboxPaths(this.#stateDir, ref.name);
-    // Its files go while its processes do; the record stays until they have gone.
+    // What they cannot reach goes while its processes do; the record stays until they have gone.
     const clearing = beginToEnd(held?.setup, held?.record.init) ? beginToClear(paths) : undefined;
     await this.#held.letGo(ref.name);
     const end = async (): Promise<void> => {

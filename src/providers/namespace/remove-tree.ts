@@ -5,7 +5,7 @@ import { readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
 
-/** Missing is success. */
+/** Only when nobody who can write in it lives any more: it is walked by its paths. Missing is success. */
 export async function removeTree(dir: string): Promise<void> {
   try {
     await removeDirectory(dir);
@@ -33,16 +33,14 @@ export function removeSmall(dir: string): boolean {
   }
 }
 
-/** A sandbox's disk and pipes, while its processes end: what nobody has used goes at once. Never rejects. */
+/**
+ * While a sandbox's processes end: what nobody has used of its disk, and its pipes. No path leads through a directory that
+ * they can write: they could exchange it for a link while it is walked. The rest is left to `removeTree`. Never rejects.
+ */
 export async function beginToClear({ disk, channel }: Pick<SandboxPaths, 'disk' | 'channel'>): Promise<void> {
   await ownTurn();
-  const unused = DISK_DIRS.map(({ name }) => removeEmpty(`${disk}/${name}`));
-  const left = [
-    ...(unused.every(Boolean) && removeEmpty(disk) ? [] : [disk]),
-    ...(removeSmall(channel) ? [] : [channel]),
-  ];
-  // The rest is left to `removeTree`.
-  await Promise.all(left.map((dir) => removeDirectory(dir).catch(() => undefined)));
+  if (DISK_DIRS.map(({ name }) => removeEmpty(`${disk}/${name}`)).every(Boolean)) removeEmpty(disk);
+  removeSmall(channel);
 }
 
 /** A directory that nobody has put anything into goes at once. False where something is in it; missing is success. */

@@ -96,9 +96,15 @@ export class Setup {
     }
   }
 
-  abandon(): void {
+  /** By its first process where that is known: its parent ends after it, and, killed alone, would be seen to end before it. */
+  abandon(init?: number): void {
     this.child.ref();
-    this.child.kill();
+    try {
+      if (init === undefined || this.child.hasEnded) this.child.kill();
+      else process.kill(init, 'SIGKILL');
+    } catch {
+      // It has ended, and its parent is about to.
+    }
     for (const stream of [this.#status, this.lifeline, this.#mover]) stream?.destroy();
   }
 

@@ -45,7 +45,7 @@ export async function makeSpare(
     const plain = { name: '', labels: {}, kind: 'execution', network: 'none', ephemeral: true } as const;
     const started = await start(newRecord(plain, undefined, 0), paths);
     const discard = async (): Promise<void> => {
-      started.setup.abandon();
+      started.setup.abandon(started.record.init?.pid);
       await started.setup.exited;
       await Promise.all([removeCgroups(started.record.cgroups, started.setup.isAlone), removeTree(paths.dir)]);
     };
