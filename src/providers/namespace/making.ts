@@ -18,7 +18,7 @@ export async function madeByOther(
   signal: AbortSignal,
 ): Promise<SandboxRecord | undefined> {
   for (let attempt = 0; ; attempt++) {
-    const record = await readRecord(stateDir, name).catch(() => undefined);
+    const record = await readRecord(stateDir, name);
     if (!(await isBeingMade(record, sandboxPaths(stateDir, name).dir, attempt))) return record;
     await sleep(clock, 5, signal);
   }

@@ -60,6 +60,13 @@ export function notFoundError(name: string): SubletError {
   });
 }
 
+export function unreadableError(path: string, cause: unknown): SubletError {
+  return new SubletError('PROVIDER_UNAVAILABLE', `The record ${path} cannot be read: ${(cause as Error).message}.`, {
+    cause,
+    hint: 'Try again. If it is damaged, end what runs in the sandbox and remove the record’s directory.',
+  });
+}
+
 export function noAllowlistError(): SubletError {
   return new SubletError(
     'NETWORK_NOT_ENFORCEABLE',

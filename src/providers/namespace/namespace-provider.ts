@@ -19,6 +19,7 @@ import type {
   SandboxSpec,
 } from '../../provider/provider.ts';
 import { beginToEnd, endSandbox } from './end-sandbox.ts';
+import { everyRecord } from './every-record.ts';
 import { freeze, thaw } from './freezer.ts';
 import { sandboxPaths, WORKDIR } from './layout.ts';
 import { HeldSandboxes, ownRecord } from './held-sandboxes.ts';
@@ -28,19 +29,10 @@ import { lostError, noAllowlistError, noStopError, notFoundError, weakerNetworkE
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
 import { identifySelf } from './process-identity.ts';
-import { removeRemains, removeReserved } from './remains.ts';
+import { removeRemains } from './remains.ts';
 import { noteFresh, resetSandbox } from './reset-sandbox.ts';
 import { beginToClear, removeSmall, removeTree } from './remove-tree.ts';
-import {
-  newRecord,
-  NOT_STARTED,
-  readRecord,
-  recordNames,
-  reserve,
-  type SandboxRecord,
-  writeFirstRecord,
-  writeRecord,
-} from './sandbox-record.ts';
+import { newRecord, NOT_STARTED, readRecord, reserve, type SandboxRecord, writeRecord } from './sandbox-record.ts';
 import { withLock } from './sandbox-lock.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
 import { isUp, stateOf } from './sandbox-state.ts';
@@ -122,8 +114,7 @@ export class NamespaceProvider implements SandboxProvider {
     const clearing = beginToEnd(held?.setup, held?.record.init) ? beginToClear(paths) : undefined;
     await this.#held.letGo(ref.name);
     const end = async (): Promise<void> => {
-      // A record that cannot be read has nothing to end that `list` or a later destroy would find either.
-      const record = ownRecord(held) ?? (await readRecord(this.#stateDir, ref.name).catch(() => undefined));
+      const record = ownRecord(held) ?? (await readRecord(this.#stateDir, ref.name));
       if (record !== undefined) await endSandbox(record, (await this.#starter.host()).cgroups, held?.setup);
       await clearing;
       await ownTurn();
@@ -137,14 +128,11 @@ export class NamespaceProvider implements SandboxProvider {
   async *list(filter: Labels, signal: AbortSignal): AsyncIterable<ListedSandbox> {
     const { cgroups } = await this.#starter.host();
     await removeRemains(this.#stateDir, cgroups);
-    for (const name of await recordNames(this.#stateDir)) {
+    for await (const record of everyRecord(this.#stateDir, this.#context.log)) {
       throwIfAborted(signal);
-      const record = await readRecord(this.#stateDir, name).catch(() => undefined);
-      if (record === undefined) await removeReserved(sandboxPaths(this.#stateDir, name).dir);
-      if (record === undefined || !Object.entries(filter).every(([key, value]) => record.labels[key] === value))
-        continue;
-      const state = await stateOf(record, cgroups);
-      yield { ref: { name }, labels: record.labels, state, createdAt: record.createdAt };
+      const { name, labels, createdAt } = record;
+      if (!Object.entries(filter).every(([key, value]) => labels[key] === value)) continue;
+      yield { ref: { name }, labels, state: await stateOf(record, cgroups), createdAt };
     }
   }
 
@@ -251,7 +239,7 @@ export class NamespaceProvider implements SandboxProvider {
   }
 
   async #fromNothing(record: SandboxRecord, spec: SandboxSpec, signal: AbortSignal): Promise<SandboxRecord> {
-    writeFirstRecord(sandboxPaths(this.#stateDir, record.name), record);
+    writeRecord(this.#stateDir, record);
     return this.#start(record, spec, signal, true);
   }
 

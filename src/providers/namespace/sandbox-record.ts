@@ -8,6 +8,7 @@ import type { Labels, Limits, Mount } from '../../core/spec.ts';
 import { makeDirectories } from '../../provider/posix/make-directories.ts';
 import type { SandboxSpec } from '../../provider/provider.ts';
 import { type SandboxPaths, sandboxPaths } from './layout.ts';
+import { unreadableError } from './namespace-errors.ts';
 import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
 
 /** A pair of devices; everything of it on the host carries this one's name. */
@@ -65,7 +66,7 @@ export const NOT_STARTED: Pick<SandboxRecord, 'init' | 'holder' | 'uplink' | 'cg
   cgroups: [],
 };
 
-/** The first record of a reserved or spare sandbox: nobody has read an earlier one. At once, as every write of one. */
+/** The record of a spare sandbox, which nobody reads before its directory takes its place. At once, as every write of one. */
 export function writeFirstRecord({ record: path }: SandboxPaths, record: SandboxRecord): void {
   writeFileSync(path, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
 }
@@ -77,13 +78,17 @@ export function writeRecord(stateDir: string, record: SandboxRecord): void {
   renameSync(draft, path);
 }
 
-/** undefined when there is no such sandbox. A directory without a record is one whose making was cut short. */
+/**
+ * undefined when there is no such sandbox. A directory without a record is one whose making was cut short. A record that
+ * cannot be read is PROVIDER_UNAVAILABLE: its processes may run, and nobody knows which they are.
+ */
 export async function readRecord(stateDir: string, name: string): Promise<SandboxRecord | undefined> {
+  const { record: path } = sandboxPaths(stateDir, name);
   try {
-    return JSON.parse(await readFile(sandboxPaths(stateDir, name).record, 'utf8')) as SandboxRecord;
+    return JSON.parse(await readFile(path, 'utf8')) as SandboxRecord;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw cause;
+    throw unreadableError(path, cause);
   }
 }
 
