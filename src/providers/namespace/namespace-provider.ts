@@ -154,7 +154,7 @@ export class NamespaceProvider implements SandboxProvider {
       const record = await this.#known(ref);
       if (record.limits.diskBytes !== undefined) throw noStopError();
       await this.#end(record);
-      writeRecord(this.#stateDir, { ...record, ...NOT_STARTED });
+      writeRecord(this.#stateDir, { ...record, ...NOT_STARTED, maker: undefined });
     });
   }
 
@@ -221,7 +221,8 @@ export class NamespaceProvider implements SandboxProvider {
   async #createAgain(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
     const ref = { name: spec.name };
     const record = await madeByOther(this.#stateDir, spec.name, this.#context.clock, signal);
-    if (record?.init === undefined) {
+    // Only a first making is on record before its first process; what was stopped has neither process nor maker.
+    if (record === undefined || (record.init === undefined && record.maker !== undefined)) {
       await this.destroy(ref, signal);
       return this.create(spec, signal);
     }

@@ -66,6 +66,19 @@ export const stateCases: readonly ProviderCase[] = [
     },
   },
   {
+    name: 'the same name again starts a stopped sandbox, with its files',
+    needs: ['stop'],
+    async run({ create, provider, signal }) {
+      const sandbox = await create({ env: { A: 'first' } });
+      await sandbox.files.write('kept', 'still here');
+      await provider.stop?.(sandbox.ref, signal);
+      const again = await create({ name: sandbox.ref.name, env: { A: 'again' } });
+      assert.equal(again.state, 'running');
+      assert.equal(await again.files.readText('kept'), 'still here');
+      assert.equal((await again.commands.run('echo $A')).stdout, 'again\n');
+    },
+  },
+  {
     name: 'its own deadline is told and moved on',
     needs: ['extend'],
     async run({ create, provider, signal }) {
