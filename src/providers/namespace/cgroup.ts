@@ -1,5 +1,5 @@
 /** Control groups, version 1 and 2, where this process may write them. */
-import { accessSync, constants, mkdir, mkdirSync, rmdir, rmdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdir, mkdirSync, rmdir, rmdirSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
@@ -14,6 +14,8 @@ export interface CgroupHost {
 }
 
 const GROUP = 'sublet';
+/** In version 2 and in version 1. */
+const MEMORY_LIMITS = ['memory.max', 'memory.limit_in_bytes'];
 const CPU_PERIOD_US = 100_000;
 /** A quarter of the usual weight: where both want the processor, agents wait for the manager and not it for them. */
 const CPU_SHARES = 256;
@@ -112,6 +114,11 @@ async function isAbandoned(name: string, dir: string): Promise<boolean> {
 
 export function hasMemoryGroup(host: CgroupHost | undefined): boolean {
   return host?.roots.memory !== undefined;
+}
+
+/** Whether one of a sandbox's groups counts memory: the kernel has the file only there. */
+export function boundMemory(dirs: readonly string[]): boolean {
+  return dirs.some((dir) => MEMORY_LIMITS.some((file) => existsSync(`${dir}/${file}`)));
 }
 
 export interface CgroupUsage {

@@ -1,4 +1,5 @@
 /** The way into a running sandbox from the host. */
+import { boundMemory } from './cgroup.ts';
 import { INNER_UID } from './layout.ts';
 import { limitScript } from './limits.ts';
 import type { Privileges } from './privileges.ts';
@@ -14,7 +15,7 @@ export function enterLine(privileges: Privileges, record: SandboxRecord, before 
     JOIN,
     'sh',
     record.cgroups.join(' '),
-    `${limitScript(record.limits, record.cgroups.length > 0)}; ${before}`,
+    `${limitScript(record.limits, boundMemory(record.cgroups))}; ${before}`,
     'setpriv',
     '--no-new-privs',
   ];
