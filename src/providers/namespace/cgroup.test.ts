@@ -103,6 +103,23 @@ describe('limits in control groups', () => {
   });
 });
 
+describe('a memory limit', () => {
+  const limits = { memoryBytes: 1000 };
+
+  it.each([
+    [1, 'memory.memsw.limit_in_bytes', '1000'],
+    [2, 'memory.swap.max', '0'],
+  ] as const)('of version %i leaves no swap beside it, where that is counted', async (version, file, value) => {
+    const host = { version, roots: { memory: root, freezer: root } } as const;
+    const [counted = ''] = await makeCgroups(host, 'counted');
+    const [uncounted = ''] = await makeCgroups(host, 'uncounted');
+    await writeFile(join(counted, file), '');
+    for (const dir of [counted, uncounted]) limitCgroups(host, [dir], limits, {});
+    expect(await readFile(join(counted, file), 'utf8')).toBe(value);
+    expect(await readdir(uncounted)).not.toContain(file);
+  });
+});
+
 describe('groups that were left behind', () => {
   it('go at once when their maker was killed, and never while it lives or something is in them', async () => {
     const host = { version: 2, roots: { freezer: root } } as const;

@@ -78,8 +78,7 @@ export function limitCgroups(host: CgroupHost, dirs: readonly string[], limits: 
       host.version === 2
         ? 'all'
         : (['memory', 'pids', 'cpu'] as const).find((name) => dir.startsWith(`${host.roots[name]}/`));
-    for (const [file, value] of controller === undefined ? [] : (settings[controller] ?? []))
-      writeFileSync(`${dir}/${file}`, value);
+    for (const setting of controller === undefined ? [] : (settings[controller] ?? [])) writeSetting(dir, setting);
   }
 }
 
@@ -202,11 +201,19 @@ function isWritable(dir: string): boolean {
   }
 }
 
-type Setting = readonly [file: string, value: string];
+type Setting = readonly [file: string, value: string, isOptional?: boolean];
+
+function writeSetting(dir: string, [file, value, isOptional = false]: Setting): void {
+  try {
+    writeFileSync(`${dir}/${file}`, value, { flag: isOptional ? 'r+' : 'w' });
+  } catch (cause) {
+    if (!isOptional || (cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+  }
+}
 
 function version1Settings(limits: Limits): Readonly<Record<string, readonly Setting[]>> {
   return {
-    memory: limits.memoryBytes === undefined ? [] : [['memory.limit_in_bytes', String(limits.memoryBytes)]],
+    memory: limits.memoryBytes === undefined ? [] : version1Memory(String(limits.memoryBytes)),
     pids: limits.pids === undefined ? [] : [['pids.max', String(limits.pids)]],
     cpu: [
       ['cpu.shares', String(CPU_SHARES)],
@@ -220,10 +227,18 @@ function version1Settings(limits: Limits): Readonly<Record<string, readonly Sett
   };
 }
 
+/** The second is of memory and swap together, may not be less than the first, and is there only where swap is counted. */
+function version1Memory(bytes: string): readonly Setting[] {
+  return [
+    ['memory.limit_in_bytes', bytes],
+    ['memory.memsw.limit_in_bytes', bytes, true],
+  ];
+}
+
 function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<string, readonly Setting[]>> {
   const all: Setting[] = [];
   if (limits.memoryBytes !== undefined && host.roots.memory !== undefined)
-    all.push(['memory.max', String(limits.memoryBytes)]);
+    all.push(['memory.max', String(limits.memoryBytes)], ['memory.swap.max', '0', true]);
   if (limits.pids !== undefined && host.roots.pids !== undefined) all.push(['pids.max', String(limits.pids)]);
   if (host.roots.cpu !== undefined) all.push(['cpu.weight', String(CPU_WEIGHT)]);
   if (limits.cpuMillis !== undefined && host.roots.cpu !== undefined) {
