@@ -1,7 +1,7 @@
 /** What a process leaves that is killed in the middle of a move: the kernel knows better than what was written down. */
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { findCgroupHost } from '../../src/providers/namespace/cgroup.ts';
+import { findCgroupHost } from '../../src/providers/namespace/cgroup-host.ts';
 import { freeze, thaw } from '../../src/providers/namespace/freezer.ts';
 import { identifySelf, isSameProcess } from '../../src/providers/namespace/process-identity.ts';
 import { writeRecord } from '../../src/providers/namespace/sandbox-record.ts';

@@ -4,7 +4,7 @@ import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findCgroupHost } from '../../src/providers/namespace/cgroup.ts';
+import { findCgroupHost } from '../../src/providers/namespace/cgroup-host.ts';
 import { processesOf } from '../../src/providers/namespace/sandbox-processes.ts';
 import type { SandboxRecord } from '../../src/providers/namespace/sandbox-record.ts';
 import { stopProcesses, wakeProcesses } from '../../src/providers/namespace/stop-processes.ts';

@@ -1,6 +1,7 @@
 /** Namespaces with nothing in them yet: made ahead of need, they wait to be told what to become, and end with this process. */
 import { readlinkSync, writeFileSync } from 'node:fs';
-import { type CgroupHost, joinCgroups, makeCgroups, removeCgroups } from './cgroup.ts';
+import { joinCgroups, makeCgroups, removeCgroups } from './cgroup.ts';
+import type { CgroupHost } from './cgroup-host.ts';
 import { nextSetup } from './early-setup.ts';
 import type { Privileges } from './privileges.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';

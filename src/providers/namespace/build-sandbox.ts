@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
 import { ownTurn } from '../../provider/posix/own-turn.ts';
-import { type CgroupHost, hasMemoryGroup } from './cgroup.ts';
+import { type CgroupHost, hasMemoryGroup } from './cgroup-host.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
 import { limitScript } from './limits.ts';

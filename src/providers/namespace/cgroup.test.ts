@@ -3,76 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makerMark } from '../../provider/posix/maker-mark.ts';
-import { findCgroupHost, hasMemoryGroup, limitCgroups, makeCgroups, sweepCgroups } from './cgroup.ts';
+import { limitCgroups, makeCgroups, sweepCgroups } from './cgroup.ts';
 
 /** Directories that stand for the kernel's: what is written to them can be read again. */
 let root = '';
 beforeEach(async () => (root = await mkdtemp(join(tmpdir(), 'sublet-cgroup-'))));
 afterEach(() => rm(root, { recursive: true, force: true }));
-
-const NO_GROUPS = '22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n';
-const version1 = (names: readonly string[]): string =>
-  names
-    .map(
-      (name, index) => `${30 + index} 29 0:${index} / ${root}/${name} rw,nosuid shared:9 - cgroup cgroup rw,${name}\n`,
-    )
-    .join('');
-const version2 = (point: string): string =>
-  `40 29 0:40 / ${point} rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n`;
-
-describe('finding control groups', () => {
-  it('finds none on a machine without', async () => {
-    expect(await findCgroupHost(NO_GROUPS, '0::/\n')).toBeUndefined();
-    expect(hasMemoryGroup(undefined)).toBe(false);
-  });
-
-  it('finds every writable controller of version 1', async () => {
-    for (const name of ['memory', 'pids', 'cpu,cpuacct', 'freezer', 'devices']) await mkdir(join(root, name));
-    const host = await findCgroupHost(
-      NO_GROUPS + version1(['memory', 'pids', 'cpu,cpuacct', 'freezer', 'devices']),
-      '',
-    );
-    expect(host).toEqual({
-      version: 1,
-      roots: {
-        memory: join(root, 'memory'),
-        pids: join(root, 'pids'),
-        cpu: join(root, 'cpu,cpuacct'),
-        freezer: join(root, 'freezer'),
-      },
-    });
-    expect(hasMemoryGroup(host)).toBe(true);
-  });
-
-  it('leaves out a controller that cannot be written', async () => {
-    await mkdir(join(root, 'pids'));
-    expect(await findCgroupHost(version1(['memory', 'pids']), '')).toEqual({
-      version: 1,
-      roots: { pids: join(root, 'pids') },
-    });
-  });
-
-  it('finds version 2 with the controllers that it has', async () => {
-    await writeFile(join(root, 'cgroup.controllers'), 'cpuset cpu io memory pids\n');
-    const host = await findCgroupHost(NO_GROUPS + version2(root), '0::/\n');
-    expect(host).toEqual({ version: 2, roots: { memory: root, cpu: root, pids: root, freezer: root } });
-  });
-
-  it('finds the delegated group above an ordinary user’s process', async () => {
-    const delegated = join(root, 'user.slice/user@1000.service');
-    await mkdir(join(delegated, 'app.slice'), { recursive: true });
-    await writeFile(join(delegated, 'cgroup.controllers'), 'memory pids\n');
-    const host = await findCgroupHost(version2(root), '0::/user.slice/user@1000.service/app.slice\n');
-    expect(host).toEqual({ version: 2, roots: { memory: delegated, pids: delegated, freezer: delegated } });
-  });
-
-  it('prefers version 1 on a hybrid, whose version 2 has no controllers', async () => {
-    for (const name of ['memory', 'unified']) await mkdir(join(root, name));
-    await writeFile(join(root, 'unified/cgroup.controllers'), '\n');
-    expect((await findCgroupHost(version1(['memory']) + version2(join(root, 'unified')), '0::/\n'))?.version).toBe(1);
-    expect(await findCgroupHost(version2(join(root, 'unified')), '0::/\n')).toBeUndefined();
-  });
-});
 
 describe('limits in control groups', () => {
   const limits = { memoryBytes: 1000, pids: 5, cpuMillis: 1500 };
@@ -100,6 +36,13 @@ describe('limits in control groups', () => {
     expect(await readFile(join(group, 'memory.max'), 'utf8')).toBe('1000');
     expect(await readFile(join(group, 'cpu.max'), 'utf8')).toBe('25000 100000');
     expect(await readdir(group)).not.toContain('pids.max');
+  });
+
+  it.each([1, 2] as const)('come without a weight in version %i: that of all is their parent’s', async (version) => {
+    const host = { version, roots: { cpu: root, freezer: root } } as const;
+    const dirs = await makeCgroups(host, 'box');
+    limitCgroups(host, dirs, {}, {});
+    expect(await readdir(dirs[0] ?? '')).toEqual([]);
   });
 });
 

@@ -1,33 +1,13 @@
-/** Control groups, version 1 and 2, where this process may write them. */
-import { accessSync, constants, existsSync, mkdir, mkdirSync, rmdir, rmdirSync, writeFileSync } from 'node:fs';
+/** A sandbox's control groups, version 1 and 2. */
+import { existsSync, mkdirSync, rmdir, rmdirSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Limits } from '../../core/spec.ts';
 import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
+import { type CgroupHost, GROUP, makeGroupDirectory } from './cgroup-host.ts';
 
-export type Controller = 'memory' | 'cpu' | 'pids' | 'freezer';
-
-/** Where sandboxes' groups may be made, by controller. Version 2 has one place for all. */
-export interface CgroupHost {
-  readonly version: 1 | 2;
-  readonly roots: Readonly<Partial<Record<Controller, string>>>;
-}
-
-const GROUP = 'sublet';
 /** In version 2 and in version 1. */
 const MEMORY_LIMITS = ['memory.max', 'memory.limit_in_bytes'];
 const CPU_PERIOD_US = 100_000;
-/** A quarter of the usual weight: where both want the processor, agents wait for the manager and not it for them. */
-const CPU_SHARES = 256;
-const CPU_WEIGHT = 25;
-
-/** undefined where no controller is writable: an ordinary user without delegation, or a container. */
-export async function findCgroupHost(mountInfo: string, selfCgroup: string): Promise<CgroupHost | undefined> {
-  const v2 = mountInfo.split('\n').find((line) => line.includes(' - cgroup2 '));
-  const v1 = await findVersion1(mountInfo);
-  if (v1 !== undefined) return v1;
-  return v2 === undefined ? undefined : findVersion2(v2.split(' ')[4] ?? '', selfCgroup);
-}
 
 /**
  * Makes a sandbox's groups, as yet without limits. A controller that is missing or refuses is left out. The one for the
@@ -111,10 +91,6 @@ async function isAbandoned(name: string, dir: string): Promise<boolean> {
   return Date.now() - madeAt > ABANDONED_MS;
 }
 
-export function hasMemoryGroup(host: CgroupHost | undefined): boolean {
-  return host?.roots.memory !== undefined;
-}
-
 /** Whether one of a sandbox's groups counts memory: the kernel has the file only there. */
 export function boundMemory(dirs: readonly string[]): boolean {
   return dirs.some((dir) => MEMORY_LIMITS.some((file) => existsSync(`${dir}/${file}`)));
@@ -135,72 +111,6 @@ export async function cgroupUsage(dirs: readonly string[]): Promise<CgroupUsage>
   return {};
 }
 
-async function findVersion1(mountInfo: string): Promise<CgroupHost | undefined> {
-  const found: [Controller, string][] = [];
-  for (const line of mountInfo.split('\n')) {
-    const [before, after] = line.split(' - ');
-    if (after === undefined || !after.startsWith('cgroup ')) continue;
-    const point = before?.split(' ')[4] ?? '';
-    const options = (after.split(' ')[2] ?? '').split(',');
-    for (const controller of ['memory', 'cpu', 'pids', 'freezer'] as const)
-      if (options.includes(controller)) found.push([controller, point]);
-  }
-  const usable = await Promise.all(found.map(([, point]) => mayMakeGroups(point)));
-  const roots = Object.fromEntries(found.filter((_, index) => usable[index]));
-  return Object.keys(roots).length === 0 ? undefined : { version: 1, roots };
-}
-
-/** The top of the hierarchy for root, else the nearest group above this process that was delegated to the user. */
-async function findVersion2(mountPoint: string, selfCgroup: string): Promise<CgroupHost | undefined> {
-  const own = /^0::(.*)$/mu.exec(selfCgroup)?.[1] ?? '/';
-  const parents = own.split('/').map((_, index, parts) => join(mountPoint, ...parts.slice(0, index + 1)));
-  for (const root of new Set(parents)) {
-    const enabled = await enableControllers(root);
-    if (enabled.length > 0)
-      return { version: 2, roots: Object.fromEntries([...enabled, 'freezer'].map((name) => [name, root])) };
-  }
-  return undefined;
-}
-
-async function enableControllers(root: string): Promise<readonly Controller[]> {
-  if (!(await mayMakeGroups(root))) return [];
-  const available = (await readFile(`${root}/cgroup.controllers`, 'utf8').catch(() => '')).trim().split(' ');
-  const enabled: Controller[] = [];
-  for (const controller of ['memory', 'cpu', 'pids'] as const) {
-    if (!available.includes(controller)) continue;
-    const done = await Promise.all(
-      [root, `${root}/${GROUP}`].map((dir) =>
-        writeFile(`${dir}/cgroup.subtree_control`, `+${controller}`).then(
-          () => true,
-          () => false,
-        ),
-      ),
-    );
-    if (done.every(Boolean)) enabled.push(controller);
-  }
-  return enabled;
-}
-
-/** Several may ask for the same place at once. */
-async function mayMakeGroups(root: string): Promise<boolean> {
-  const dir = `${root}/${GROUP}`;
-  return (
-    isWritable(dir) ||
-    makeDirectory(dir, false)
-      .then(() => true)
-      .catch(() => isWritable(dir))
-  );
-}
-
-function isWritable(dir: string): boolean {
-  try {
-    accessSync(dir, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 type Setting = readonly [file: string, value: string, isOptional?: boolean];
 
 function writeSetting(dir: string, [file, value, isOptional = false]: Setting): void {
@@ -215,15 +125,13 @@ function version1Settings(limits: Limits): Readonly<Record<string, readonly Sett
   return {
     memory: limits.memoryBytes === undefined ? [] : version1Memory(String(limits.memoryBytes)),
     pids: limits.pids === undefined ? [] : [['pids.max', String(limits.pids)]],
-    cpu: [
-      ['cpu.shares', String(CPU_SHARES)],
-      ...(limits.cpuMillis === undefined
+    cpu:
+      limits.cpuMillis === undefined
         ? []
-        : ([
+        : [
             ['cpu.cfs_period_us', String(CPU_PERIOD_US)],
             ['cpu.cfs_quota_us', String(Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000))],
-          ] as const)),
-    ],
+          ],
   };
 }
 
@@ -240,7 +148,6 @@ function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<str
   if (limits.memoryBytes !== undefined && host.roots.memory !== undefined)
     all.push(['memory.max', String(limits.memoryBytes)], ['memory.swap.max', '0', true]);
   if (limits.pids !== undefined && host.roots.pids !== undefined) all.push(['pids.max', String(limits.pids)]);
-  if (host.roots.cpu !== undefined) all.push(['cpu.weight', String(CPU_WEIGHT)]);
   if (limits.cpuMillis !== undefined && host.roots.cpu !== undefined) {
     all.push(['cpu.max', `${Math.round((limits.cpuMillis * CPU_PERIOD_US) / 1000)} ${CPU_PERIOD_US}`]);
   }
@@ -251,14 +158,7 @@ function version2Settings(host: CgroupHost, limits: Limits): Readonly<Record<str
 // else would wait, because a process that asks no other thread for anything starts none.
 async function makeGroup(dir: string, atOnce: boolean): Promise<void> {
   if (atOnce) mkdirSync(dir, { recursive: true });
-  else await makeDirectory(dir, true);
-}
-
-// Without Node's promises of files, which take 2 ms to load.
-function makeDirectory(dir: string, recursive: boolean): Promise<void> {
-  return new Promise((resolve, reject) => {
-    mkdir(dir, { recursive }, (cause) => (cause === null ? resolve() : reject(cause)));
-  });
+  else await makeGroupDirectory(dir, true);
 }
 
 /** Why it could not be removed; undefined when it was. */

@@ -1,7 +1,8 @@
 /** Ends a sandbox's processes and what the kernel holds for them. Its directory is left to the caller. */
 import { SubletError } from '../../core/errors.ts';
 import type { Setup } from './setup.ts';
-import { type CgroupHost, removeCgroups } from './cgroup.ts';
+import { removeCgroups } from './cgroup.ts';
+import type { CgroupHost } from './cgroup-host.ts';
 import { isFrozen, removeFreezer, thaw } from './freezer.ts';
 import { isSameProcess } from './process-identity.ts';
 import type { SandboxRecord } from './sandbox-record.ts';

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { readFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CgroupHost, removeCgroups } from './cgroup.ts';
+import { removeCgroups } from './cgroup.ts';
+import type { CgroupHost } from './cgroup-host.ts';
 import { livingProcessesOf } from './sandbox-processes.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { isStopped, stopProcesses, wakeProcesses } from './stop-processes.ts';

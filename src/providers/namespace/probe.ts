@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Finding, Probe } from '../../provider/provider.ts';
-import { findCgroupHost } from './cgroup.ts';
+import { findCgroupHost } from './cgroup-host.ts';
 import { BASE_ENV, currentPrivileges } from './privileges.ts';
 import { findUplink } from './uplink.ts';
 

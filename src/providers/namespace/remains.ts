@@ -2,7 +2,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { judgeMaker } from '../../provider/posix/maker-mark.ts';
-import { type CgroupHost, sweepCgroups } from './cgroup.ts';
+import { sweepCgroups } from './cgroup.ts';
+import type { CgroupHost } from './cgroup-host.ts';
 import { draftOf } from './layout.ts';
 import { removeTree } from './remove-tree.ts';
 

@@ -1,6 +1,6 @@
 /** What a sandbox is doing, by what the kernel says rather than by what was written down. */
 import type { ProviderState } from '../../provider/provider.ts';
-import type { CgroupHost } from './cgroup.ts';
+import type { CgroupHost } from './cgroup-host.ts';
 import { isFrozen } from './freezer.ts';
 import { isSameProcess } from './process-identity.ts';
 import { isRunning, type SandboxRecord } from './sandbox-record.ts';
