@@ -15,7 +15,7 @@ export function enterLine(privileges: Privileges, record: SandboxRecord, before 
     JOIN,
     'sh',
     record.cgroups.join(' '),
-    `${limitScript(record.limits, boundMemory(record.cgroups))}; ${before}`,
+    `${limitScript(record.limits, boundMemory(record.cgroups))} || exit 92; ${before}`,
     'setpriv',
     '--no-new-privs',
   ];

@@ -9,13 +9,19 @@ export function defaultLimits(machineBytes: number): Limits {
 }
 
 /**
- * A shell line for the host's sh. The process limit counts per user namespace, so it holds for the sandbox as a whole;
- * the data limit holds for each process and matters where no cgroup bounds the sum.
+ * A shell line for the host's sh, which fails when a limit does not hold. The process limit counts per user namespace, so it
+ * holds for the sandbox as a whole; the data limit holds for each process and matters where no cgroup bounds the sum.
  */
 export function limitScript(limits: Limits, hasMemoryCgroup: boolean): string {
-  const pids = limits.pids ?? DEFAULT_PIDS;
-  const lines = [`ulimit -u ${pids} 2>/dev/null || ulimit -p ${pids}`, 'ulimit -c 0'];
+  const lines = [limitLine(['-u', '-p'], limits.pids ?? DEFAULT_PIDS), 'ulimit -c 0'];
   if (limits.memoryBytes !== undefined && !hasMemoryCgroup)
-    lines.push(`ulimit -d ${Math.ceil(limits.memoryBytes / 1024)}`);
-  return lines.join('; ');
+    lines.push(limitLine(['-d'], Math.ceil(limits.memoryBytes / 1024)));
+  return lines.join(' && ');
+}
+
+/** By whichever option this shell knows. One that is refused because this user has a tighter one holds all the same. */
+function limitLine(options: readonly string[], value: number): string {
+  const set = options.map((option) => `ulimit ${option} ${value} 2>/dev/null`).join(' || ');
+  const read = options.map((option) => `ulimit -H ${option} 2>/dev/null`).join(' || ');
+  return `{ ${set} || [ "$(${read})" -le ${value} ]; }`;
 }

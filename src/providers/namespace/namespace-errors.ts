@@ -4,9 +4,8 @@ import { SubletError } from '../../core/errors.ts';
 const STEPS: Readonly<Record<number, string>> = {
   90: 'mounting the sandbox’s file systems',
   91: 'entering the new root',
-  93: 'waiting for this process',
+  92: 'setting its limits',
   94: 'joining the control groups',
-  95: 'making the pipes',
 };
 
 export const ALTERNATIVES = 'Run `sublet doctor` for what this machine allows; `sublet providers` lists the others.';

@@ -19,8 +19,7 @@ ip link set lo up 2>/dev/null &
 for door in $doors; do echo 0 >"$door" || exit 94; done
 mount -n -c -a -T "$table" || exit 90
 wait
-eval "$limits"
-echo "$inner" >/proc/sys/user/max_user_namespaces
+eval "$limits" && echo "$inner" >/proc/sys/user/max_user_namespaces || exit 92
 if [ "$root" != ${OVER_ROOT} ]; then
   cd "$root" || exit 91
   { read -r go <&5 && mount -n -c --move . / && echo m >&4; } &
