@@ -1,6 +1,7 @@
 /** A sandbox's processes as the host sees them. */
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { searchProcesses } from '../../provider/posix/search-processes.ts';
+import { isSameProcess } from './process-identity.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 
 export interface ProcessLook {
@@ -29,8 +30,7 @@ export async function lookAtProcesses(
   record: SandboxRecord,
   onEnded: (pid: number) => void = () => undefined,
 ): Promise<readonly ProcessLook[]> {
-  if (record.init === undefined) return [];
-  const own = await readlink(`/proc/${record.init.pid}/ns/pid`).catch(() => undefined);
+  const own = await namespaceOf(record);
   if (own === undefined) return [];
   const looks: ProcessLook[] = [];
   await searchProcesses(async (pid) => {
@@ -46,6 +46,15 @@ export async function lookAtProcesses(
     return 'sought';
   });
   return looks;
+}
+
+/** Of its first process, which is asked for after the look: another may have got its number. Never the host's, whoever has it. */
+async function namespaceOf({ init }: SandboxRecord): Promise<string | undefined> {
+  if (init === undefined) return undefined;
+  const [own, ours] = await Promise.all(
+    [init.pid, 'self'].map((pid) => readlink(`/proc/${pid}/ns/pid`).catch(() => undefined)),
+  );
+  return own !== ours && isSameProcess(init) ? own : undefined;
 }
 
 /** By thread, because each stops by itself and the first may be done before the others, or have ended. */

@@ -5,6 +5,7 @@ import type { SandboxMetrics } from '../../core/spec.ts';
 import { cgroupUsage } from './cgroup.ts';
 import { processesOf } from './sandbox-processes.ts';
 import { DEFAULT_PIDS } from './limits.ts';
+import { isSameProcess } from './process-identity.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 
 const TICK_MS = 10;
@@ -33,9 +34,11 @@ async function processUsage(pid: number): Promise<{ readonly cpuMs: number; read
 }
 
 /** The work directory's file system as the first process sees it: it is in memory and of a fixed size. */
-async function mountedSize(record: SandboxRecord): Promise<number | undefined> {
-  const info = await statfs(`/proc/${record.init?.pid}/root/workspace`).catch(() => undefined);
-  return info === undefined ? undefined : (info.blocks - info.bfree) * info.bsize;
+async function mountedSize({ init }: SandboxRecord): Promise<number | undefined> {
+  const info = await statfs(`/proc/${init?.pid}/root/workspace`).catch(() => undefined);
+  return info === undefined || init === undefined || !isSameProcess(init)
+    ? undefined
+    : (info.blocks - info.bfree) * info.bsize;
 }
 
 function directorySize(dir: string): Promise<number | undefined> {
