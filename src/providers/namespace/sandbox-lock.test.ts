@@ -27,17 +27,37 @@ describe('the lock of a sandbox', () => {
   });
 
   it('is taken from a holder that was killed, by one of those who wait', async () => {
-    await symlink(makerMark().replace(/-\d+-$/, '-1-gone'), join(dir, 'lock'));
     let inside = 0;
     let most = 0;
     const move = async (): Promise<void> => {
       most = Math.max(most, ++inside);
-      await new Promise((resolve) => setImmediate(resolve));
+      await readdir(dir);
       inside--;
     };
-    await Promise.all(Array.from({ length: 5 }, () => withLock(dir, systemClock, signal, move)));
+    for (let round = 0; round < 20; round++) {
+      await symlink(dead(round), join(dir, 'lock'));
+      await Promise.all(Array.from({ length: 4 }, () => withLock(dir, systemClock, signal, move)));
+    }
     expect(most).toBe(1);
     expect(await readdir(dir)).toEqual([]);
+  });
+
+  it('is taken also when somebody was killed who was about to take it', async () => {
+    await symlink(dead(0), join(dir, 'lock'));
+    await symlink(dead(1), join(dir, `lock.${dead(0)}`));
+    await expect(withLock(dir, systemClock, signal, async () => 'done')).resolves.toBe('done');
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  it('stays with whoever has it when the sandbox was made anew meanwhile', async () => {
+    const box = join(dir, 'box');
+    await mkdir(box);
+    await withLock(box, systemClock, signal, async () => {
+      await rm(box, { recursive: true });
+      await mkdir(box);
+      await symlink(`${makerMark()}another`, join(box, 'lock'));
+    });
+    expect(await readdir(box)).toEqual(['lock']);
   });
 
   it('is not waited for longer than the caller wants', async () => {
@@ -55,3 +75,8 @@ describe('the lock of a sandbox', () => {
     expect(await readdir(join(dir, 'box'))).toEqual([]);
   });
 });
+
+/** A holder that was killed. */
+function dead(number: number): string {
+  return makerMark().replace(/-\d+-$/, `-1-gone${number}`);
+}

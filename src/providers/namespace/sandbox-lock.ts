@@ -3,7 +3,7 @@
  * processes of the latter. The lock is a link that names its holder; one whose holder was killed is broken.
  */
 import { randomUUID } from 'node:crypto';
-import { readlink, rename, symlink, unlink } from 'node:fs/promises';
+import { readlink, symlink, unlink } from 'node:fs/promises';
 import { type Clock, sleep } from '../../core/clock.ts';
 import { judgeMaker, makerMark } from '../../provider/posix/maker-mark.ts';
 import { lockPath } from './layout.ts';
@@ -20,7 +20,8 @@ export async function withLock<T>(dir: string, clock: Clock, signal: AbortSignal
   try {
     return await work();
   } finally {
-    await unlink(lock).catch(() => undefined);
+    // A destroy has removed it with all the rest, and the sandbox may have been made anew since.
+    await removeOf(holder, lock);
   }
 }
 
@@ -34,18 +35,20 @@ async function take(lock: string, holder: string): Promise<boolean> {
     if (code !== 'EEXIST') throw cause;
   }
   const present = await readlink(lock).catch(() => undefined);
-  if (present !== undefined && judgeMaker(present) === 'gone') await breakLock(lock, present);
+  if (present !== undefined && judgeMaker(present) === 'gone') await breakLock(lock, present, holder);
   return false;
 }
 
-// Renamed first: of several who find it abandoned one gets it, and sees by its content whether it still was.
-async function breakLock(lock: string, abandoned: string): Promise<void> {
-  const aside = `${lock}.${randomUUID()}`;
-  try {
-    await rename(lock, aside);
-    if ((await readlink(aside)) === abandoned) await unlink(aside);
-    else await rename(aside, lock);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
-  }
+// Who breaks has a lock for that, named after whom it is taken from: so nobody else removes that one's, and who comes late
+// finds another's and leaves it.
+async function breakLock(lock: string, abandoned: string, holder: string): Promise<void> {
+  const right = `${lock}.${abandoned}`;
+  if (!(await take(right, holder))) return;
+  await removeOf(abandoned, lock);
+  await removeOf(holder, right);
+}
+
+async function removeOf(holder: string, lock: string): Promise<void> {
+  const present = await readlink(lock).catch(() => undefined);
+  if (present === holder) await unlink(lock).catch(() => undefined);
 }
