@@ -1,8 +1,9 @@
 /** What a process leaves that is killed in the middle of a move: the kernel knows better than what was written down. */
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { findCgroupHost } from '../../src/providers/namespace/cgroup-host.ts';
 import { freeze, thaw } from '../../src/providers/namespace/freezer.ts';
+import { pathsIn } from '../../src/providers/namespace/layout.ts';
 import { identifySelf, isSameProcess } from '../../src/providers/namespace/process-identity.ts';
 import { writeRecord } from '../../src/providers/namespace/sandbox-record.ts';
 import { canRun, openWorld, sh, signal } from './world.ts';
@@ -58,6 +59,31 @@ describe.runIf(canRun)('a move that was cut short', () => {
     const again = await world.record(sandbox);
     expect(again.maker).toBeUndefined();
     expect((await (await other.attach(sandbox.ref, signal))?.commands.run('echo up'))?.stdout).toBe('up\n');
+  });
+
+  it('leaves a half-made disk that the next start completes', async () => {
+    const sandbox = await world.create({ ephemeral: false });
+    await sh(sandbox, 'echo kept >$HOME/note; chmod 700 $HOME');
+    await world.provider.stop?.(sandbox.ref, signal);
+    const { disk } = pathsIn(`${world.stateDir}/sandboxes/${sandbox.ref.name}`);
+    await rmdir(`${disk}/tmp`);
+    await rmdir(`${disk}/workspace`);
+    await mkdir(`${disk}/workspace`);
+    await world.provider.start?.(sandbox.ref, signal);
+    const again = await world.provider.attach(sandbox.ref, signal);
+    const write = 'touch /tmp/a /workspace/b && cat ~/note && stat -c %a ~ /tmp';
+    expect(await again?.commands.run(write)).toMatchObject({ stdout: 'kept\n700\n1777\n', stderr: '' });
+  });
+
+  it('leaves a volume that the next sandbox completes', async () => {
+    const made = await world.create({ contextId: 'cut-short' });
+    await world.provider.destroy(made.ref, signal);
+    const volumes = `${world.stateDir}/volumes`;
+    const [volume = ''] = await readdir(volumes);
+    await rmdir(`${volumes}/${volume}`);
+    await mkdir(`${volumes}/${volume}`);
+    const sandbox = await world.create({ contextId: 'cut-short' });
+    expect(await sh(sandbox, 'touch it && ls')).toMatchObject({ stdout: 'it\n', stderr: '' });
   });
 });
 

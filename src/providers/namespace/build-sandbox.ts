@@ -1,5 +1,5 @@
 /** Everything a sandbox needs on the host before its first process can mount it. */
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { SubletError } from '../../core/errors.ts';
 import { ownTurn } from '../../provider/posix/own-turn.ts';
@@ -63,10 +63,11 @@ async function checkSource(source: string): Promise<void> {
 /** What is there from before a stop is kept. At once: to hand each step to another thread takes ten times as long. */
 function makeDisk(dir: string, owner: number | undefined): void {
   // Searchable by the sandbox's id where that is another than ours.
-  if (!makeDirectory(dir)) return;
+  makeDirectory(dir);
   for (const { name, mode } of DISK_DIRS) {
     const path = `${dir}/${name}`;
-    makeDirectory(path);
+    // The owner comes last: one that is still ours was left half-made by whoever was killed over it.
+    if (!makeDirectory(path) && (owner === undefined || lstatSync(path).uid === owner)) continue;
     if (mode !== 0o755) chmodSync(path, mode);
     if (owner !== undefined) chownSync(path, owner, owner);
   }

@@ -1,6 +1,6 @@
 /** Named volumes: directories of the provider's that outlive the sandboxes which mount them. */
 import { createHash } from 'node:crypto';
-import { chown, mkdir } from 'node:fs/promises';
+import { chown, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Made on first use. The name is hashed into the path, so that no name can point elsewhere. */
@@ -11,7 +11,8 @@ export async function openVolume(stateDir: string, contextId: string, owner: num
     'volumes',
     `${readable}-${createHash('sha256').update(contextId).digest('hex').slice(0, 12)}`,
   );
-  const made = await mkdir(dir, { recursive: true, mode: 0o755 });
-  if (made !== undefined && owner !== undefined) await chown(dir, owner, owner);
+  await mkdir(dir, { recursive: true, mode: 0o755 });
+  // Ours is also one whose maker was killed before it could give it away.
+  if (owner !== undefined && (await stat(dir)).uid === process.getuid?.()) await chown(dir, owner, owner);
   return dir;
 }
