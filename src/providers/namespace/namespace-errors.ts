@@ -1,5 +1,7 @@
 /** What the kernel and the tools said, as our errors. */
-import { SubletError } from '../../core/errors.ts';
+import { SubletError, toSubletError } from '../../core/errors.ts';
+import { HOST_UID } from './layout.ts';
+import { lacksSandboxId, type Privileges } from './privileges.ts';
 
 const STEPS: Readonly<Record<number, string>> = {
   90: 'mounting the sandbox’s file systems',
@@ -46,6 +48,19 @@ export function setupError(exitCode: number | null, messages: string): SubletErr
     },
   );
 }
+
+/** What the kernel refuses for want of an id it calls an invalid argument. */
+export function createError(cause: unknown, signal: AbortSignal, privileges: Privileges): SubletError {
+  if (!SubletError.is(cause) && lacksSandboxId(privileges))
+    return new SubletError('PROVIDER_UNUSABLE', NO_SANDBOX_ID.message, { cause, hint: NO_SANDBOX_ID.hint });
+  return toSubletError(cause, 'CREATE_FAILED', signal);
+}
+
+/** For a create and for the probe alike. */
+export const NO_SANDBOX_ID: { readonly message: string; readonly hint: string } = {
+  message: `This process is root of a user namespace without the id ${HOST_UID}, which sandboxes run as.`,
+  hint: 'Run it as root of the machine, or as an ordinary user, outside of `unshare --map-root-user` and of rootless containers. `sublet providers` lists the others.',
+};
 
 export function lostError(name: string): SubletError {
   return new SubletError('SANDBOX_LOST', `The sandbox ${name} is not running.`, {

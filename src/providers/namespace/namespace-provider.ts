@@ -1,6 +1,6 @@
 /** Sandboxes of Linux namespaces on this machine. */
 import { resolve } from 'node:path';
-import { throwIfAborted, toSubletError } from '../../core/errors.ts';
+import { throwIfAborted } from '../../core/errors.ts';
 import { isAtLeastAsTight, type NetworkLevel } from '../../core/network.ts';
 import type { Labels, SandboxMetrics } from '../../core/spec.ts';
 import type { Capability } from '../../provider/capabilities.ts';
@@ -25,7 +25,14 @@ import { sandboxPaths, WORKDIR } from './layout.ts';
 import { HeldSandboxes, ownRecord } from './held-sandboxes.ts';
 import { madeByOther, MAKING } from './making.ts';
 import { CAPABILITIES, uplinkOption } from './namespace-config.ts';
-import { lostError, noAllowlistError, noStopError, notFoundError, weakerNetworkError } from './namespace-errors.ts';
+import {
+  createError,
+  lostError,
+  noAllowlistError,
+  noStopError,
+  notFoundError,
+  weakerNetworkError,
+} from './namespace-errors.ts';
 import { PipeStock } from './pipe-stock.ts';
 import { currentPrivileges, type Privileges } from './privileges.ts';
 import { identifySelf } from './process-identity.ts';
@@ -88,7 +95,7 @@ export class NamespaceProvider implements SandboxProvider {
           'remains of a failed create could not be removed',
         );
       });
-      throw toSubletError(cause, 'CREATE_FAILED', signal);
+      throw createError(cause, signal, this.#privileges);
     } finally {
       MAKING.delete(sandboxPaths(this.#stateDir, spec.name).dir);
     }

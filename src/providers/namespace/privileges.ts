@@ -1,4 +1,5 @@
 /** The two ways to make a sandbox: by root, which maps its own id and an unprivileged one, and by an ordinary user. */
+import { readFileSync } from 'node:fs';
 import { HOME, HOST_UID, INNER_UID, OVER_ROOT, WORKDIR } from './layout.ts';
 
 const NAMESPACES = ['--mount', '--propagation', 'slave', '--pid', '--fork', '--net', '--ipc', '--uts', '--cgroup'];
@@ -49,6 +50,16 @@ const USER: Privileges = {
 
 export function currentPrivileges(): Privileges {
   return process.getuid?.() === 0 ? ROOT : USER;
+}
+
+/** Root of a user namespace may lack the id that a sandbox runs as there: nothing can be made, whatever else is allowed. */
+export function lacksSandboxId({ diskOwner }: Privileges): boolean {
+  if (diskOwner === undefined) return false;
+  const ranges = readFileSync('/proc/self/uid_map', 'utf8').trim().split('\n');
+  return !ranges.some((range) => {
+    const [first = 0, , count = 0] = range.trim().split(/\s+/u).map(Number);
+    return first <= diskOwner && diskOwner < first + count;
+  });
 }
 
 /** Of everything inside; the first process there says so to all that it starts. */

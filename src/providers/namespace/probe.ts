@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Finding, Probe } from '../../provider/provider.ts';
 import { findCgroupHost } from './cgroup-host.ts';
-import { BASE_ENV, currentPrivileges } from './privileges.ts';
+import { NO_SANDBOX_ID } from './namespace-errors.ts';
+import { BASE_ENV, currentPrivileges, lacksSandboxId } from './privileges.ts';
 import { findUplink } from './uplink.ts';
 
 const TOOLS = ['sh', 'unshare', 'nsenter', 'mount', 'setpriv', 'mkfifo', 'ip'];
@@ -62,8 +63,10 @@ async function missingTools(): Promise<readonly Finding[]> {
 
 /** Does the real thing once: user, mount, PID and network namespaces and a fresh /proc. */
 async function tryNamespaces(): Promise<Finding> {
-  const { unshare } = currentPrivileges();
-  const [program = '', ...args] = unshare;
+  const privileges = currentPrivileges();
+  if (lacksSandboxId(privileges))
+    return { name: 'namespaces', level: 'fail', message: NO_SANDBOX_ID.message, fix: NO_SANDBOX_ID.hint };
+  const [program = '', ...args] = privileges.unshare;
   const { code, output } = await run(program, [...args, 'mount', '-n', '-t', 'proc', 'proc', '/proc']);
   if (code === 0)
     return { name: 'namespaces', level: 'ok', message: 'User, mount, PID and network namespaces work for this user.' };
