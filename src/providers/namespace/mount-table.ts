@@ -6,7 +6,7 @@ import type { Image } from './image.ts';
 import { CHANNEL_DIR, DISK_DIRS, WORKDIR } from './layout.ts';
 import { DEVICES } from './skeleton.ts';
 
-export interface MountPlan {
+export interface MountFacts {
   /** The prepared root, and where it is mounted with all the rest. */
   readonly root: string;
   readonly target: string;
@@ -28,43 +28,50 @@ export interface MountPlan {
 
 const SHM_BYTES = 256 * 1024 * 1024;
 
-export function mountTable(plan: MountPlan): string {
-  const { root } = plan;
+export function mountTable(facts: MountFacts): string {
+  const { root } = facts;
   const lines: string[] = [];
   const add = (source: string, target: string, type: string, options: readonly string[]): void => {
     lines.push(
-      `${escapeField(source)} ${escapeField(plan.target + target)} ${type} ${[...new Set(options)].join(',')} 0 0`,
+      `${escapeField(source)} ${escapeField(facts.target + target)} ${type} ${[...new Set(options)].join(',')} 0 0`,
     );
   };
   const bind = (source: string, target: string, options: readonly string[]): void =>
     // Private: what the host mounts below a source later on, writable perhaps, stays outside.
-    add(source, target, 'none', ['rbind', 'rprivate', 'nosuid', 'nodev', ...options, ...plan.host.lockedFlags(source)]);
+    add(source, target, 'none', [
+      'rbind',
+      'rprivate',
+      'nosuid',
+      'nodev',
+      ...options,
+      ...facts.host.lockedFlags(source),
+    ]);
   // The flags of a bind hold for its top only: what is mounted below is covered by a read-only view of itself.
   const bindReadOnly = (source: string, target: string): void => {
-    for (const path of [source, ...plan.host.mountsBelow(source)])
+    for (const path of [source, ...facts.host.mountsBelow(source)])
       bind(path, target + path.slice(source.length), ['ro']);
   };
 
   bind(root, '', ['ro']);
-  for (const entry of plan.image.entries) if (entry.kind === 'bind') bindReadOnly(entry.source, `/${entry.name}`);
+  for (const entry of facts.image.entries) if (entry.kind === 'bind') bindReadOnly(entry.source, `/${entry.name}`);
   add('proc', '/proc', 'proc', ['nosuid', 'nodev', 'noexec']);
   // An ordinary user's sandbox has the id that owns its IPC namespace, and with it the settings there.
-  add(`${plan.target}/proc/sys`, '/proc/sys', 'none', ['bind', 'ro', 'nosuid', 'nodev', 'noexec']);
-  const device = ['bind', 'nosuid', 'noexec', ...plan.host.lockedFlags('/dev')];
+  add(`${facts.target}/proc/sys`, '/proc/sys', 'none', ['bind', 'ro', 'nosuid', 'nodev', 'noexec']);
+  const device = ['bind', 'nosuid', 'noexec', ...facts.host.lockedFlags('/dev')];
   for (const name of DEVICES) add(`/dev/${name}`, `/dev/${name}`, 'none', device);
   add('devpts', '/dev/pts', 'devpts', ['newinstance', 'ptmxmode=0666', 'mode=620', 'nosuid', 'noexec']);
   add('shm', '/dev/shm', 'tmpfs', [
     'nosuid',
     'nodev',
     'mode=1777',
-    `size=${Math.min(SHM_BYTES, Math.ceil((plan.memoryBytes ?? Infinity) / 2))}`,
+    `size=${Math.min(SHM_BYTES, Math.ceil((facts.memoryBytes ?? Infinity) / 2))}`,
   ]);
-  bind(plan.channelDir, `${CHANNEL_DIR}/channel`, ['ro', 'noexec']);
-  if (plan.diskBytes === undefined) for (const dir of DISK_DIRS) bind(`${plan.diskDir}/${dir.name}`, dir.target, []);
-  else addMemoryDisk(add, plan.diskBytes, plan.diskUid);
-  if (plan.volumeDir !== undefined) bind(plan.volumeDir, WORKDIR, []);
-  if (plan.resolvConf !== undefined && plan.image.isHost) bind(plan.resolvConf, '/etc/resolv.conf', ['ro']);
-  for (const { source, target, readOnly } of plan.mounts) {
+  bind(facts.channelDir, `${CHANNEL_DIR}/channel`, ['ro', 'noexec']);
+  if (facts.diskBytes === undefined) for (const dir of DISK_DIRS) bind(`${facts.diskDir}/${dir.name}`, dir.target, []);
+  else addMemoryDisk(add, facts.diskBytes, facts.diskUid);
+  if (facts.volumeDir !== undefined) bind(facts.volumeDir, WORKDIR, []);
+  if (facts.resolvConf !== undefined && facts.image.isHost) bind(facts.resolvConf, '/etc/resolv.conf', ['ro']);
+  for (const { source, target, readOnly } of facts.mounts) {
     if (readOnly === false) bind(source, target, []);
     else bindReadOnly(source, target);
   }

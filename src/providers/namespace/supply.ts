@@ -11,7 +11,8 @@ const UNUSED_MS = 30_000;
 const MOST = 4;
 const REFILL_AFTER_MS = 4;
 
-interface Spare<T> {
+/** One that was begun; nothing when it failed. */
+interface Begun<T> {
   readonly made: Promise<T | undefined>;
   isMade: boolean;
 }
@@ -19,7 +20,7 @@ interface Spare<T> {
 export class Supply<T extends Supplied> {
   readonly #make: (onUnderWay?: () => void) => Promise<T>;
   readonly #clock: Clock;
-  readonly #spares: Spare<T>[] = [];
+  readonly #begun: Begun<T>[] = [];
   #target = 1;
   #taken = 0;
   #cancelDiscard: () => void = () => undefined;
@@ -33,7 +34,7 @@ export class Supply<T extends Supplied> {
   /** The oldest that was made ahead; undefined when there is none. */
   async take(): Promise<T | undefined> {
     this.#taken++;
-    const next = this.#spares.shift();
+    const next = this.#begun.shift();
     // Whoever has to wait for one shows that more should be ready.
     if (next?.isMade === false) this.#target = Math.min(this.#target * 2, MOST);
     const made = await next?.made;
@@ -51,7 +52,7 @@ export class Supply<T extends Supplied> {
     this.#cancelRefill = this.#clock.schedule(
       REFILL_AFTER_MS,
       () => {
-        while (this.#spares.length < this.#target) this.prepare();
+        while (this.#begun.length < this.#target) this.prepare();
       },
       { ref: false },
     );
@@ -63,7 +64,7 @@ export class Supply<T extends Supplied> {
       (thing) => {
         onUnderWay?.();
         thing.setReferenced(false);
-        spare.isMade = true;
+        begun.isMade = true;
         return thing;
       },
       // Whoever takes it makes one and hears why.
@@ -72,8 +73,8 @@ export class Supply<T extends Supplied> {
         return undefined;
       },
     );
-    const spare: Spare<T> = { made, isMade: false };
-    this.#spares.push(spare);
+    const begun: Begun<T> = { made, isMade: false };
+    this.#begun.push(begun);
     this.#cancelDiscard();
     this.#cancelDiscard = this.#clock.schedule(UNUSED_MS, () => void this.close(), { ref: false });
   }
@@ -82,6 +83,6 @@ export class Supply<T extends Supplied> {
     this.#cancelRefill();
     this.#cancelDiscard();
     this.#target = 1;
-    await Promise.all(this.#spares.splice(0).map(async ({ made }) => (await made)?.discard()));
+    await Promise.all(this.#begun.splice(0).map(async ({ made }) => (await made)?.discard()));
   }
 }
