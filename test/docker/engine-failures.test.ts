@@ -212,6 +212,17 @@ describe.runIf(isThere)('an engine that fails', () => {
     await expect.poll(async () => (await session.commands.run(left)).stdout, { timeout: 60_000 }).toBe('none\n');
   });
 
+  it('hangs: a command that waits for a shell comes back when its time is up', SLOW, async () => {
+    const session = await sublet.session({ user: 'ann', task: 'hung' });
+    await session.commands.run('true');
+    engine.freeze();
+    // What has input gets a shell of its own, which nobody brings now.
+    const result = await session.commands.run('cat', { stdin: 'lost', timeoutMs: 500 });
+    engine.thaw();
+    expect(result).toMatchObject({ timedOut: true, exitCode: null, stdout: '' });
+    expect(await session.commands.run('cat', { stdin: 'kept' })).toMatchObject({ stdout: 'kept' });
+  });
+
   it('lost a container that was removed by hand: the next use has another, and says so', SLOW, async () => {
     const session = await sublet.session({ user: 'ann', task: 'removed' });
     await session.commands.run('true');

@@ -18,17 +18,22 @@ export class PipeReader {
   readonly #fd: number;
   #reading: Reading | undefined;
   #isDestroyed = false;
+  /** Its other end is closed by all who had it, and everything was read; or it was destroyed. */
+  readonly over: Promise<void>;
   #isOver = false;
+  #onOver: () => void = () => undefined;
 
   /** Takes over the descriptor of a pipe's reading end. Nothing is read before `consume`. */
   constructor(fd: number) {
     this.#fd = fd;
+    this.over = new Promise((resolve) => (this.#onOver = resolve));
   }
 
   /** `take` has the chunk only for the time of the call; when it returns false, reading stops until `resume`. */
   consume(take: Take, onEnd: () => void): void {
     const over = (): void => {
       this.#isOver = true;
+      this.#onOver();
       onEnd();
     };
     const bare = bareHandles();
@@ -36,7 +41,6 @@ export class PipeReader {
     this.#reading.resume();
   }
 
-  /** Its other end is closed by all who had it, and everything was read. */
   get isOver(): boolean {
     return this.#isOver;
   }

@@ -16,11 +16,12 @@ import { commandScript } from '../../provider/posix/command-script.ts';
 import { InsideCommands } from '../../provider/posix/inside/inside-commands.ts';
 import { KILL_TREE } from '../../provider/posix/inside/kill-tree.ts';
 import { newTag, newTagGroup, type ProcessTag } from '../../provider/posix/process-tree.ts';
+import { runInTime } from '../../provider/posix/run-in-time.ts';
 import { runProcess } from '../../provider/posix/run-process.ts';
 import type { DockerApi } from './docker-api.ts';
 import { isConflict, isGone, lostError, noShellError, notRunningError } from './docker-errors.ts';
 import { openDockerTerminal } from './docker-terminal.ts';
-import type { ExecGate } from './exec-gate.ts';
+import { BEGIN_MS, type ExecGate } from './exec-gate.ts';
 import { readFrozenCommand } from './frozen-command.ts';
 import { Waking } from './freeze-container.ts';
 import { runPlainExec } from './plain-exec.ts';
@@ -106,14 +107,19 @@ export class DockerCommands implements Commands {
     this.#pool.close();
   }
 
-  async #runScript(script: string, options: RunOptions, tag?: ProcessTag): Promise<CommandResult> {
-    const { stdin } = options;
-    const slot = await (stdin === undefined ? this.#pool.take() : this.#pool.takeForInput());
-    const control = {
-      clock: this.#options.clock,
-      killTree: () => (tag === undefined ? Promise.resolve() : this.#kill(tag)),
-    };
-    const result = await runProcess(slot.start(script), options, control).finally(() => this.#pool.giveBack(slot));
+  #runScript(script: string, options: RunOptions, tag?: ProcessTag): Promise<CommandResult> {
+    const { clock } = this.#options;
+    const hasInput = options.stdin !== undefined;
+    return runInTime(hasInput ? this.#pool.takeForInput() : this.#pool.take(), options, clock, {
+      run: (slot, left) => this.#runIn(slot, script, left, tag),
+      discard: (slot) => (hasInput ? slot.close() : this.#pool.giveBack(slot)),
+    });
+  }
+
+  async #runIn(slot: ShellSlot, script: string, options: RunOptions, tag?: ProcessTag): Promise<CommandResult> {
+    const killTree = (): Promise<void> => (tag === undefined ? Promise.resolve() : this.#kill(tag));
+    const running = runProcess(slot.start(script), options, { clock: this.#options.clock, killTree });
+    const result = await running.finally(() => this.#pool.giveBack(slot));
     if (result.exitCode === null && !result.timedOut) await this.#assertThere();
     return result;
   }
@@ -143,16 +149,20 @@ export class DockerCommands implements Commands {
 
   /** The shell's first word tells that it is in the container. */
   async #beginSlot(once: boolean): Promise<ShellSlot> {
-    const { api, containerId } = this.#options;
+    const { api, clock, containerId } = this.#options;
     const body = { Cmd: slotCommand(once), AttachStdin: true, AttachStdout: true, AttachStderr: true };
     const socket = await api.startExec(await api.createExec(containerId, body));
-    return new ShellSlot(socket, { once }).ready();
+    const slot = new ShellSlot(socket, { once });
+    const cancel = clock.schedule(BEGIN_MS, () => slot.close(), { ref: false });
+    return slot.ready().finally(cancel);
   }
 
   /** Through a slot of its own: those of the commands to be killed are busy. */
   async #kill(tag: ProcessTag): Promise<void> {
     const script = `set -- ${tag} KILL\n${KILL_TREE}`;
-    const result = await this.#runScript(script, { timeoutMs: KILL_TIMEOUT_MS });
+    // However long an engine that hangs takes to bring it: until then the command is not ended.
+    const slot = await this.#pool.take();
+    const result = await this.#runIn(slot, script, { timeoutMs: KILL_TIMEOUT_MS });
     if (result.exitCode === 0) return;
     throw new SubletError('PROVIDER_UNAVAILABLE', `Processes in the container ${this.#options.name} do not end.`, {
       hint: 'Destroy the sandbox, or try again later.',

@@ -1,5 +1,6 @@
 /** A shell inside a sandbox that has its streams and waits for one script: how it is given that, and what it says at its end. */
 import type { Socket } from 'node:net';
+import type { Clock } from '../../core/clock.ts';
 import { SubletError } from '../../core/errors.ts';
 import type { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
@@ -13,23 +14,33 @@ export interface ArmedShell {
   readonly exit: Promise<ProcessExit>;
   /** Hands over the script; returns its standard input when it was asked for. */
   start(script: string, stdin: boolean): Socket | null;
+  /** Nobody waits for it any more. One that was not started ends; a command that still runs goes on without its streams. */
+  leave(): void;
 }
 
 export const UNKNOWN_EXIT: ProcessExit = { exitCode: null, signal: undefined };
+/** A shell is armed well before this, also on a busy machine, unless somebody inside has stopped it. */
+export const ARM_WITHIN_MS = 10_000;
 
 /** The one shell that comes with a sandbox which expects one command. */
 export class OnlyShell {
   readonly #pipes: SlotPipes;
   readonly #setup: Setup;
+  readonly #clock: Clock;
 
-  constructor(pipes: SlotPipes, setup: Setup) {
+  constructor(pipes: SlotPipes, setup: Setup, clock: Clock) {
     this.#pipes = pipes;
     this.#setup = setup;
+    this.#clock = clock;
   }
 
   /** May be called once. Its pipes have no other end before it is armed, and would seem to be over. */
   async take(): Promise<ArmedShell> {
     const [pipes, setup] = [this.#pipes, this.#setup];
+    const leave = (): void => {
+      discardPipes(pipes);
+      setup.setStatusReferenced(false);
+    };
     // A waiting shell does not keep this process alive; a command does.
     setup.setStatusReferenced(true);
     const exit = setup.line('x').then(
@@ -37,16 +48,19 @@ export class OnlyShell {
       () => UNKNOWN_EXIT,
     );
     void exit.then(() => setup.setStatusReferenced(false));
-    const armed = setup.line('a').then(
-      () => true,
-      () => false,
-    );
-    if (!(await Promise.race([armed, exit.then(() => false)]))) {
-      discardPipes(pipes);
-      throw shellEnded();
+    let cancel = (): void => undefined;
+    const stuck = new Promise<SubletError>((resolve) => {
+      cancel = this.#clock.schedule(ARM_WITHIN_MS, () => resolve(shellStuck()), { ref: false });
+    });
+    const armed = setup.line('a').then(() => undefined, shellEnded);
+    const failure = await Promise.race([armed, exit.then(shellEnded), stuck]);
+    cancel();
+    if (failure !== undefined) {
+      leave();
+      throw failure;
     }
     const { stdout, stderr } = pipes;
-    return { stdout, stderr, exit, start: (script, stdin) => handOver(pipes, script, stdin) };
+    return { stdout, stderr, exit, start: (script, stdin) => handOver(pipes, script, stdin), leave };
   }
 
   /** It is not wanted after all, and ends. */
@@ -75,4 +89,12 @@ export function shellEnded(): SubletError {
   return new SubletError('SANDBOX_LOST', 'The shell inside the sandbox ended.', {
     hint: 'Run the command again: a new shell is started if the sandbox lives.',
   });
+}
+
+export function shellStuck(): SubletError {
+  return new SubletError(
+    'PROVIDER_UNAVAILABLE',
+    `No shell inside the sandbox got ready within ${ARM_WITHIN_MS / 1000} s.`,
+    { hint: 'The sandbox is paused, short of processor time, or stops its own shells. Try again, or destroy it.' },
+  );
 }

@@ -1,8 +1,5 @@
 /** Commands in one sandbox: foreground ones through armed shells, background ones through processes of their own. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path/posix';
-import type { Socket } from 'node:net';
-import type { Clock } from '../../core/clock.ts';
 import type {
   Command,
   CommandInfo,
@@ -12,14 +9,12 @@ import type {
   RunOptions,
   StartOptions,
 } from '../../core/commands.ts';
-import { abortedError, SubletError } from '../../core/errors.ts';
+import { abortedError } from '../../core/errors.ts';
 import type { CommandId } from '../../core/ids.ts';
 import { BackgroundCommands } from '../../provider/posix/background-commands.ts';
 import { commandScript } from '../../provider/posix/command-script.ts';
-import { withoutInherited } from '../../provider/posix/inherited-descriptors.ts';
 import type { LaunchLine, LaunchRequest } from '../../provider/posix/launch-line.ts';
 import {
-  findTagged,
   type KillSignal,
   killTagged,
   newTag,
@@ -27,32 +22,23 @@ import {
   type ProcessTag,
   tagScript,
 } from '../../provider/posix/process-tree.ts';
-import { type ProcessExit, runProcess } from '../../provider/posix/run-process.ts';
-import { ownTurn } from '../../provider/posix/own-turn.ts';
-import { type ArmedShell, OnlyShell, UNKNOWN_EXIT } from './armed-shell.ts';
-import { Channel } from './channel.ts';
-import { WORKDIR, type SandboxPaths } from './layout.ts';
+import { runInTime } from '../../provider/posix/run-in-time.ts';
+import { runArmed } from './armed-command.ts';
+import { type ArmedShell, OnlyShell } from './armed-shell.ts';
+import { type EnterContext, enterSandbox } from './enter-sandbox.ts';
+import { WORKDIR } from './layout.ts';
 import { lostError } from './namespace-errors.ts';
-import type { PipeStock } from './pipe-stock.ts';
 import { enterLine } from './enter-line.ts';
-import { BASE_ENV, type Privileges } from './privileges.ts';
-import { ResidentShell } from './resident-shell.ts';
-import { isRunning, type SandboxRecord } from './sandbox-record.ts';
+import { BASE_ENV } from './privileges.ts';
+import type { ResidentShell } from './resident-shell.ts';
+import { isRunning } from './sandbox-record.ts';
 import type { FirstShell } from './start-sandbox.ts';
 
-export interface CommandsContext {
-  readonly record: SandboxRecord;
-  readonly paths: SandboxPaths;
-  readonly privileges: Privileges;
-  readonly stock: PipeStock;
+export interface CommandsContext extends EnterContext {
   readonly env: Readonly<Record<string, string>>;
-  readonly clock: Clock;
 }
 
 const REST_AFTER_MS = 60_000;
-/** When a command that has not ended is looked for among the sandbox's processes, first and at most. */
-const FIRST_LOOK_MS = 2_000;
-const MAX_LOOK_MS = 60_000;
 
 export class NamespaceCommands implements Commands {
   readonly #context: CommandsContext;
@@ -92,15 +78,12 @@ export class NamespaceCommands implements Commands {
       tag,
     });
     this.#cancelRest();
-    const shell = await (this.#takeOnly() ?? (await this.#residentShell())).take();
-    const stdin = shell.start(script, options.stdin !== undefined);
-    const streams = { stdin, stdout: shell.stdout, stderr: shell.stderr, exit: this.#exitOf(shell, tag) };
-    const result = await runProcess(streams, options, {
-      clock: this.#context.clock,
-      killTree: () => this.#kill(tag),
+    const { clock, record } = this.#context;
+    const result = await runInTime(this.#armedShell(), options, clock, {
+      run: (shell, left) => runArmed(shell, { script, tag, init: record.init?.pid }, left, clock),
+      discard: (shell) => shell.leave(),
     }).finally(() => this.#restLater());
-    if (result.exitCode === null && !result.timedOut && !(await isRunning(this.#context.record)))
-      throw lostError(this.#context.record.name);
+    if (result.exitCode === null && !result.timedOut && !(await isRunning(record))) throw lostError(record.name);
     return result;
   }
 
@@ -135,65 +118,23 @@ export class NamespaceCommands implements Commands {
     return only;
   }
 
+  /** Once more by a way in of its own when the agent has killed or stopped what would have brought one: nothing has begun yet. */
+  async #armedShell(): Promise<ArmedShell> {
+    const first = this.#takeOnly() ?? (await this.#residentShell());
+    return first.take().catch(async () => (await this.#residentShell()).take());
+  }
+
   async #residentShell(): Promise<ResidentShell> {
     const present = await this.#resident?.catch(() => undefined);
     if (present?.isOpen === true) return present;
-    this.#resident = this.#enter();
+    this.#resident = enterSandbox(this.#context);
     return this.#resident;
-  }
-
-  /** Starts a resident shell in a sandbox that another process made, or whose own shell was killed. */
-  async #enter(): Promise<ResidentShell> {
-    const { record, privileges, paths, stock } = this.#context;
-    if (!(await isRunning(record))) throw lostError(record.name);
-    const channel = new Channel(paths.channel, `${process.pid}-${newTagGroup()}-`, stock);
-    await channel.makeResident();
-    const [program = '', ...args] = enterLine(privileges, record);
-    const stdio = withoutInherited(['ignore', 'ignore', 'pipe', 'ignore', 'pipe']);
-    await ownTurn();
-    const child = spawn(
-      program,
-      [...args, 'sh', '-c', `cd ${WORKDIR}; exec sh /run/sublet/scripts/resident "$1"`, 'sh', channel.name],
-      {
-        detached: true,
-        cwd: '/',
-        env: BASE_ENV,
-        stdio,
-      },
-    );
-    child.unref();
-    return ResidentShell.open(channel, said(child, record.name));
-  }
-
-  /**
-   * How it ended, or unknown once nothing of the command is left: the agent can kill the shell that would have told. A process
-   * that sheds its tag still holds its streams.
-   */
-  #exitOf(shell: ArmedShell, tag: ProcessTag): Promise<ProcessExit> {
-    let cancel: () => void;
-    const vanished = new Promise<ProcessExit>((resolve) => {
-      const look = (ms: number): void => {
-        cancel = this.#context.clock.schedule(ms, () => {
-          void findTagged({ tag, inPidNamespaceOf: this.#context.record.init?.pid }).then((left) =>
-            left.length === 0 && shell.stdout.isOver && shell.stderr.isOver
-              ? resolve(UNKNOWN_EXIT)
-              : look(Math.min(ms * 2, MAX_LOOK_MS)),
-          );
-        });
-      };
-      look(FIRST_LOOK_MS);
-    });
-    return Promise.race([shell.exit, vanished]).finally(() => cancel());
   }
 
   /** After a while without commands the waiting shells end; the next command finds its way in anew. */
   #restLater(): void {
     this.#cancelRest();
     this.#cancelRest = this.#context.clock.schedule(REST_AFTER_MS, () => void this.close(), { ref: false });
-  }
-
-  async #kill(tag: ProcessTag): Promise<void> {
-    await killTagged({ tag, inPidNamespaceOf: this.#context.record.init?.pid });
   }
 
   /** Background commands get their script on descriptor 3, so that no value of theirs is in an argument or on the host. */
@@ -226,29 +167,6 @@ export class NamespaceCommands implements Commands {
   #resolve(cwd: string | undefined): string {
     return cwd === undefined ? WORKDIR : resolve(WORKDIR, cwd);
   }
-}
-
-/** Resolves with the first status line; rejects with what the way in said when it ends instead. */
-function said(child: ChildProcess, name: string): Promise<void> {
-  const [, , stderr, , status] = child.stdio as unknown as [null, null, Socket, null, Socket];
-  let errors = '';
-  stderr.on('data', (chunk: Buffer) => {
-    if (errors.length < 2_000) errors += chunk.toString();
-  });
-  return new Promise<void>((resolve, reject) => {
-    status.once('data', () => resolve());
-    const fail = (): void =>
-      reject(
-        new SubletError('PROVIDER_UNAVAILABLE', `The sandbox ${name} could not be entered: ${errors.trim()}`, {
-          hint: 'Try again; if it stays so, destroy the sandbox.',
-        }),
-      );
-    child.once('error', fail);
-    child.once('close', fail);
-  }).finally(() => {
-    stderr.destroy();
-    status.destroy();
-  });
 }
 
 /** Gentle signals are for the command, not for the host's program that waits for it; one on its way in is ended from outside. */

@@ -1,8 +1,18 @@
 /** The resident shell of one sandbox as this process holds it: keeps shells armed, hands them out, hears how they end. */
 import { Socket } from 'node:net';
+import type { Clock } from '../../core/clock.ts';
 import { closeFd } from '../../provider/posix/fifo-pool.ts';
 import type { ProcessExit } from '../../provider/posix/run-process.ts';
-import { type ArmedShell, discardPipes, exitFrom, handOver, shellEnded, UNKNOWN_EXIT } from './armed-shell.ts';
+import {
+  ARM_WITHIN_MS,
+  type ArmedShell,
+  discardPipes,
+  exitFrom,
+  handOver,
+  shellEnded,
+  shellStuck,
+  UNKNOWN_EXIT,
+} from './armed-shell.ts';
 import type { Channel, SlotPipes } from './channel.ts';
 import { Turnstile } from './turnstile.ts';
 
@@ -17,11 +27,14 @@ interface Slot {
   readonly armed: Promise<void>;
   readonly exit: Promise<ProcessExit>;
   onArmed(): void;
+  /** It will not be armed. Without effect once it is. */
+  onFailed(error: Error): void;
   onExit(exit: ProcessExit): void;
 }
 
 export class ResidentShell {
   readonly #channel: Channel;
+  readonly #clock: Clock;
   readonly #status: Socket;
   readonly #control: Socket;
   readonly #slots = new Map<string, Slot>();
@@ -33,8 +46,9 @@ export class ResidentShell {
   #rest = '';
   #isOpen = true;
 
-  private constructor(channel: Channel, control: Socket, status: number) {
+  private constructor(channel: Channel, control: Socket, status: number, clock: Clock) {
     this.#channel = channel;
+    this.#clock = clock;
     this.#control = control.unref();
     this.#status = new Socket({ fd: status, readable: true, writable: false }).unref();
     this.#status.on('data', (chunk: Buffer) => this.#hear(chunk));
@@ -42,19 +56,19 @@ export class ResidentShell {
     this.#status.on('close', () => this.#ended());
   }
 
-  /** `listens` resolves when the shell says so, and rejects if it never will. */
-  static async open(channel: Channel, listens: Promise<unknown>): Promise<ResidentShell> {
-    // It may fail while the pipes are being opened, before anybody waits for it.
-    listens.catch(() => undefined);
+  /** `listen` resolves when the shell says that it listens, and rejects if it never will. */
+  static async open(channel: Channel, listen: () => Promise<unknown>, clock: Clock): Promise<ResidentShell> {
     const { control, status } = channel.openResident();
     try {
-      await listens;
+      await listen();
     } catch (cause) {
       control.destroy();
       await closeFd(status);
+      // One that comes to them after all finds no pipes, and ends.
+      await channel.removeResident();
       throw cause;
     }
-    return new ResidentShell(channel, control, status);
+    return new ResidentShell(channel, control, status, clock);
   }
 
   /** False once the shell has ended, for whatever reason. */
@@ -81,12 +95,20 @@ export class ResidentShell {
         this.#giveBack();
         throw cause;
       });
-    void slot.exit.then(() => this.#giveBack());
+    const { pipes, exit } = slot;
+    void exit.then(() => {
+      this.#giveBack();
+      this.#channel.forgetSlot(pipes.slot);
+    });
     return {
-      stdout: slot.pipes.stdout,
-      stderr: slot.pipes.stderr,
-      exit: slot.exit,
-      start: (script, stdin) => this.#start(slot, script, stdin),
+      stdout: pipes.stdout,
+      stderr: pipes.stderr,
+      exit,
+      start: (script, stdin) => this.#start(pipes, script, stdin),
+      leave: () => {
+        discard(slot);
+        this.#finish(pipes.slot, UNKNOWN_EXIT);
+      },
     };
   }
 
@@ -96,11 +118,18 @@ export class ResidentShell {
     this.#isOpen = false;
     this.#control.destroy();
     for (const spare of this.#spare.splice(0)) void spare.then(discard, () => undefined);
+    this.#stopHearing();
   }
 
   #giveBack(): void {
     this.#inUse--;
     if (this.#inUse === 0) this.#status.unref();
+    this.#stopHearing();
+  }
+
+  /** One that was stopped inside holds its end for as long as it likes. */
+  #stopHearing(): void {
+    if (!this.#isOpen && this.#inUse === 0) this.#status.destroy();
   }
 
   async #takeSpare(): Promise<Slot | undefined> {
@@ -130,18 +159,26 @@ export class ResidentShell {
     }
     this.#slots.set(pipes.slot, slot);
     this.#control.write(`${pipes.slot}\n`);
+    const cancel = this.#clock.schedule(ARM_WITHIN_MS, () => this.#stuck(), { ref: false });
     try {
       await slot.armed;
       return slot;
     } catch (cause) {
+      this.#slots.delete(pipes.slot);
       discard(slot);
       throw cause;
+    } finally {
+      cancel();
     }
   }
 
-  #start(slot: Slot, script: string, stdin: boolean): Socket | null {
-    const { pipes } = slot;
-    void slot.exit.then(() => this.#channel.forgetSlot(pipes.slot));
+  /** The agent can stop it, and then nothing it was asked for comes. Commands that run go on. */
+  #stuck(): void {
+    this.close();
+    for (const slot of this.#slots.values()) slot.onFailed(shellStuck());
+  }
+
+  #start(pipes: SlotPipes, script: string, stdin: boolean): Socket | null {
     this.#started++;
     // The first command may be the only one: only a second shows that more will come.
     if (this.#started > 1) for (let count = this.#spare.length; count < this.#spareTarget; count++) this.warm();
@@ -187,7 +224,7 @@ function newSlot(pipes: SlotPipes): Slot {
     onFailed(shellEnded());
     onEnd(how);
   };
-  return { pipes, armed, exit, onArmed, onExit };
+  return { pipes, armed, exit, onArmed, onFailed, onExit };
 }
 
 function discard(slot: Slot): void {

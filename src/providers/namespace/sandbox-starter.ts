@@ -143,7 +143,9 @@ export class SandboxStarter {
     };
     try {
       const doors = doorsOf(host.cgroups, await blank.cgroups.made);
-      const shell = await startSandbox(blank, { life, prepared, doors, confine, record: begin, onTold }, signal);
+      const { clock } = this.#context;
+      const plan = { life, prepared, doors, clock, confine, record: begin, onTold };
+      const shell = await startSandbox(blank, plan, signal);
       return { record: started, shell, setup, plan: prepared.plan };
     } catch (cause) {
       await blank.discard();

@@ -1,4 +1,5 @@
 /** Turns blank namespaces into a running sandbox: mounts, first process, resident shell. */
+import type { Clock } from '../../core/clock.ts';
 import { OnlyShell } from './armed-shell.ts';
 import type { Blank } from './blank.ts';
 import type { MountPlan } from './mount-plan.ts';
@@ -21,6 +22,7 @@ export interface StartPlan {
   readonly prepared: Prepared;
   /** Where the first process puts itself into its control groups. */
   readonly doors: readonly string[];
+  readonly clock: Clock;
   /** Puts the first process under its limits: what it starts inherits them. */
   confine(): Promise<void>;
   /** Records the processes and gives them a network. Called after `confine`; no command runs before it resolves. */
@@ -57,9 +59,9 @@ export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortS
     // What would outlive this process has to be found by the next. What ends with it need not wait.
     if (plan.life === 'free') await recorded;
     // Its shell opens these pipes by itself, at once.
-    if (plan.life === 'once') only = new OnlyShell(await channel.openSlot(), setup);
+    if (plan.life === 'once') only = new OnlyShell(await channel.openSlot(), setup, plan.clock);
     setup.lifeline.write('confined\n');
-    const first = only ?? (await openResident(blank, channel));
+    const first = only ?? (await openResident(blank, channel, plan.clock));
     await setup.line('c');
     await setup.hideHost();
     await recorded;
@@ -74,8 +76,8 @@ export async function startSandbox(blank: Blank, plan: StartPlan, signal: AbortS
   }
 }
 
-async function openResident({ setup }: Blank, channel: Channel): Promise<ResidentShell> {
-  const resident = await ResidentShell.open(channel, setup.line('r'));
+async function openResident({ setup }: Blank, channel: Channel, clock: Clock): Promise<ResidentShell> {
+  const resident = await ResidentShell.open(channel, () => setup.line('r'), clock);
   resident.warm();
   return resident;
 }
