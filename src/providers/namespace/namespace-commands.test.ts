@@ -104,3 +104,19 @@ describe.runIf(usable)('commands in a sandbox whose agent stops our shells', () 
       expect(result).toMatchObject({ timedOut: false, exitCode: null, stdout: 'done\n' });
     }));
 });
+
+describe.runIf(usable)('commands in a sandbox that another process made', () => {
+  it('enter it once, however many come at once', () =>
+    withSandbox('entered', async ({ ref }) => {
+      const other = await module.open(context());
+      try {
+        const handle = await other.attach(ref, new AbortController().signal);
+        await Promise.all(Array.from({ length: 10 }, () => handle?.commands.run('true')));
+        const found = await handle?.commands.run('ls /run/sublet/channel | grep -c control');
+        // That of the maker's shell, and of this one's.
+        expect(found?.stdout.trim()).toBe('2');
+      } finally {
+        await other.close();
+      }
+    }));
+});

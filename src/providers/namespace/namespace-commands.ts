@@ -125,9 +125,12 @@ export class NamespaceCommands implements Commands {
   }
 
   async #residentShell(): Promise<ResidentShell> {
-    const present = await this.#resident?.catch(() => undefined);
+    const known = this.#resident;
+    const present = await known?.catch(() => undefined);
     if (present?.isOpen === true) return present;
-    this.#resident = enterSandbox(this.#context);
+    // Of those who waited for the same one, the first enters for all.
+    const newer = this.#resident === known ? undefined : this.#resident;
+    this.#resident = newer ?? enterSandbox(this.#context);
     return this.#resident;
   }
 
