@@ -63,19 +63,27 @@ export async function killTagged(query: TaggedQuery, signal: KillSignal = 'SIGKI
   const signalled = new Set<number>();
   let empty = 0;
   for (let round = 0; empty < EMPTY_LOOKS; round++) {
-    const judge = await judgeOf(query);
-    const pids = await searchProcesses(async (pid) => {
-      const judgement = await judge(pid);
-      // At once: by the end of the look it may have forked and exited.
-      if (judgement === 'sought' && sendSignal(pid, signal)) signalled.add(pid);
-      return judgement;
+    const pids = await signalTagged(query, signal, signalled).catch((cause: unknown) => {
+      // Who could not look may be able to soon.
+      if (signal !== 'SIGKILL' || round === MAX_KILL_ROUNDS) throw cause;
+      return undefined;
     });
     if (signal !== 'SIGKILL') break;
-    empty = pids.length === 0 ? empty + 1 : 0;
-    if (round === MAX_KILL_ROUNDS) throw unkillable(pids);
-    if (round > 2 && pids.length > 0) await pause(Math.min(round, 20));
+    empty = pids?.length === 0 ? empty + 1 : 0;
+    if (round === MAX_KILL_ROUNDS) throw unkillable(pids ?? []);
+    if (round > 2 && empty === 0) await pause(Math.min(round, 20));
   }
   return signalled.size;
+}
+
+async function signalTagged(query: TaggedQuery, signal: KillSignal, signalled: Set<number>): Promise<number[]> {
+  const judge = await judgeOf(query);
+  return searchProcesses(async (pid) => {
+    const judgement = await judge(pid);
+    // At once: by the end of the look it may have forked and exited.
+    if (judgement === 'sought' && sendSignal(pid, signal)) signalled.add(pid);
+    return judgement;
+  });
 }
 
 async function judgeOf(query: TaggedQuery): Promise<(pid: number) => Promise<Judgement>> {
@@ -108,12 +116,18 @@ async function isZombie(pid: number): Promise<boolean> {
 }
 
 async function pidNamespace(pid: number): Promise<string | undefined> {
-  return readlink(`/proc/${pid}/ns/pid`).catch(() => undefined);
+  return readlink(`/proc/${pid}/ns/pid`).catch((cause: unknown) => unlessShort(cause, undefined));
 }
 
 /** Empty when the process is gone or not ours to see. */
 async function readProc(path: string): Promise<string> {
-  return readFile(path, 'latin1').catch(() => '');
+  return readFile(path, 'latin1').catch((cause: unknown) => unlessShort(cause, ''));
+}
+
+/** Who has no descriptor or memory left to look has not seen that nothing is there. */
+function unlessShort<T>(cause: unknown, absent: T): T {
+  if (['EMFILE', 'ENFILE', 'ENOMEM'].includes((cause as NodeJS.ErrnoException).code ?? '')) throw cause;
+  return absent;
 }
 
 function sendSignal(pid: number, signal: KillSignal): boolean {

@@ -31,6 +31,7 @@ export interface PtyOptions {
 }
 
 const openFd = promisify(open);
+const KILL_AGAIN_MS = 1_000;
 
 /** UNSUPPORTED when the optional package for terminals is not installed. */
 export async function startPty(options: PtyOptions): Promise<PtySession> {
@@ -56,10 +57,20 @@ export async function startPty(options: PtyOptions): Promise<PtySession> {
       .catch(() => undefined)
       .finally(() => terminal.resume());
   });
-  const cancelTimeout =
-    options.timeoutMs === undefined ? () => undefined : clock.schedule(options.timeoutMs, () => void timeOut(options));
+  let hasEnded = false;
+  let cancelTimeout = (): void => undefined;
+  const timeOut = (): void => {
+    // One that cannot be ended now, for want of descriptors or because the kernel holds it, is not left to run.
+    const again = (): void => void (cancelTimeout = clock.schedule(KILL_AGAIN_MS, timeOut));
+    noteTimeout(dir)
+      .catch(() => undefined)
+      .then(() => options.kill())
+      .catch(() => hasEnded || again());
+  };
+  if (options.timeoutMs !== undefined) cancelTimeout = clock.schedule(options.timeoutMs, timeOut);
   const ended = new Promise<void>((resolve) => {
     terminal.onExit(({ exitCode, signal }) => {
+      hasEnded = true;
       cancelTimeout();
       const status = signal === undefined || signal === 0 ? exitCode : 128 + signal;
       // After the last output: who sees the exit has all of it.
@@ -87,11 +98,6 @@ async function loadPty(): Promise<typeof NodePty> {
       cause,
     });
   }
-}
-
-async function timeOut(options: PtyOptions): Promise<void> {
-  await noteTimeout(options.dir);
-  await options.kill();
 }
 
 /** A terminal has no descriptor 3 to inherit, so a shell opens it from a FIFO that lives for that moment. */

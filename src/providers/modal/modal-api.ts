@@ -75,7 +75,10 @@ export class ModalApi {
 
   /** Lets go of the connection once nothing uses it. */
   detach(id: string): void {
-    void this.#sandboxes.get(id)?.then((sandbox) => sandbox.detach());
+    void this.#sandboxes
+      .get(id)
+      ?.then((sandbox) => sandbox.detach())
+      .catch(() => undefined);
     this.#sandboxes.delete(id);
   }
 

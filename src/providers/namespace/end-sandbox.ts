@@ -70,12 +70,9 @@ async function hasEnded(ended: Promise<void>, initPid: number, name: string): Pr
 }
 
 function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(false), ms);
-    void promise.then(() => {
-      clearTimeout(timer);
-      resolve(true);
-    });
+    promise.finally(() => clearTimeout(timer)).then(() => resolve(true), reject);
   });
 }
 

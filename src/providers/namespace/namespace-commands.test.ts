@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requirement } from '../../../test/setup/requirements.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -105,13 +107,22 @@ describe.runIf(usable)('commands in a sandbox whose agent stops our shells', () 
     }));
 });
 
+describe.runIf(usable)('a process without descriptors', () => {
+  it('outlives the look for a command, and looks again', async () => {
+    const fixture = join(import.meta.dirname, 'no-descriptors.fixture.ts');
+    const words = ['-c', 'ulimit -n 1024; exec "$@"', 'sh', process.execPath, '--import', 'tsx', fixture, stateDir];
+    const { stdout } = await promisify(execFile)('sh', words);
+    expect(JSON.parse(stdout)).toEqual({ stdout: 'done\n', exitCode: null });
+  });
+});
+
 describe.runIf(usable)('commands in a sandbox that another process made', () => {
   it('enter it once, however many come at once', () =>
     withSandbox('entered', async ({ ref }) => {
       const other = await module.open(context());
       try {
         const handle = await other.attach(ref, new AbortController().signal);
-        await Promise.all(Array.from({ length: 10 }, () => handle?.commands.run('true')));
+        await Promise.all(Array.from({ length: 10 }, async () => handle?.commands.run('true')));
         const found = await handle?.commands.run('ls /run/sublet/channel | grep -c control');
         // That of the maker's shell, and of this one's.
         expect(found?.stdout.trim()).toBe('2');

@@ -167,7 +167,10 @@ export class SandboxStarter {
     const { stateDir, stock, privileges, clock } = this.#context;
     const cgroups = await findCgroupHost(readProc('/proc/self/mountinfo'), readProc('/proc/self/cgroup'));
     // Not now: whoever looks around is in a hurry to make a sandbox, and one run has nothing to sweep.
-    if (cgroups !== undefined) clock.schedule(SWEEP_AFTER_MS, () => void sweepCgroups(cgroups), { ref: false });
+    if (cgroups !== undefined) {
+      const sweep = (): void => void sweepCgroups(cgroups).catch(() => undefined);
+      clock.schedule(SWEEP_AFTER_MS, sweep, { ref: false });
+    }
     const { diskOwner, outerUid, movesRoot } = privileges;
     return { stateDir, stock, diskOwner, outerUid, cgroups, movesRoot };
   }

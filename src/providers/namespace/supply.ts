@@ -76,7 +76,9 @@ export class Supply<T extends Supplied> {
     const begun: Begun<T> = { made, isMade: false };
     this.#begun.push(begun);
     this.#cancelDiscard();
-    this.#cancelDiscard = this.#clock.schedule(UNUSED_MS, () => void this.close(), { ref: false });
+    // What cannot be removed now is found with what others left.
+    const discard = (): void => void this.close().catch(() => undefined);
+    this.#cancelDiscard = this.#clock.schedule(UNUSED_MS, discard, { ref: false });
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
 /** Seen by E2B's own client, unmodified. */
+import { type IncomingMessage, request } from 'node:http';
 import { CommandExitError, FilesystemEventType, Sandbox, SandboxNotFoundError, type SandboxOpts } from 'e2b';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requirement } from '../../../test/setup/requirements.ts';
@@ -51,6 +52,15 @@ describe.runIf(isThere)("E2B's client", () => {
     await expect(Sandbox.create({ ...connection, timeoutMs: 25 * 3600_000 })).rejects.toThrow(/greater than 24 hours/);
     const network = { allowOut: ['example.com'], denyOut: ['0.0.0.0/0'] };
     await expect(Sandbox.create({ ...connection, network })).rejects.toThrow(/all or nothing/);
+  });
+
+  it('refuses a path that is none, and goes on', async () => {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(service.url, { path: '//' }, resolve).on('error', reject).end();
+    });
+    answer.resume();
+    expect(answer.statusCode).toBe(400);
+    expect((await fetch(`${service.url}/sandboxes`)).status).toBe(401);
   });
 
   it('lets nobody into a sandbox without its token', async () => {

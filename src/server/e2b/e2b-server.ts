@@ -79,8 +79,8 @@ export class E2bServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const exchange = toExchange(request, response);
     try {
+      const exchange = toExchange(request, response);
       if (this.#envd.isFor(exchange)) await this.#envd.serve(exchange);
       else if (this.#isAllowed(exchange)) await this.#control.serve(exchange);
       else

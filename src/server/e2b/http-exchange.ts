@@ -11,10 +11,13 @@ export interface Exchange {
 }
 
 const MAX_JSON_BYTES = 16 * 1024 * 1024;
+const BASE = 'http://localhost';
 
+/** 400 for a path that is none, such as `//`. */
 export function toExchange(request: IncomingMessage, response: ServerResponse): Exchange {
-  const url = new URL(request.url ?? '/', 'http://localhost');
-  return { request, response, method: request.method ?? 'GET', url };
+  const { method = 'GET', url = '/' } = request;
+  if (!URL.canParse(url, BASE)) throw new E2bRefusal(400, 'The path of the request cannot be read.');
+  return { request, response, method, url: new URL(url, BASE) };
 }
 
 export function header(request: IncomingMessage, name: string): string | undefined {
