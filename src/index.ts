@@ -48,7 +48,7 @@ export type { ErrorCode, ErrorCodeInfo, SubletErrorOptions } from './core/errors
 export { ERROR_CODES, SubletError } from './core/errors.ts';
 export type { EventFilter, EventType, SubletEvent } from './core/events.ts';
 export { EVENT_TYPES } from './core/events.ts';
-export type { FileContent, FileInfo, FileKind, FileOptions, Files } from './core/files.ts';
+export type { FileContent, FileInfo, FileKind, FileOptions, Files, ReadOptions } from './core/files.ts';
 export type { CommandId, OwnerId, SandboxId } from './core/ids.ts';
 export type { LeftBehind, MigrateOptions, MigrationPlace, MigrationReport } from './core/migration.ts';
 export type { Need } from './core/needs.ts';

@@ -19,11 +19,18 @@ export interface FileOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export const DEFAULT_MAX_READ_BYTES: number = 64 * 1024 * 1024;
+
+export interface ReadOptions extends FileOptions {
+  /** What is longer, of several files together, is FILE_FAILED: it would be held in memory. Default 64 MiB. */
+  readonly maxBytes?: number | undefined;
+}
+
 /** Relative paths start at the sandbox's working directory. Missing → FILE_NOT_FOUND; other failures → FILE_FAILED. */
 export interface Files {
-  read(path: string, options?: FileOptions): Promise<Uint8Array>;
-  readText(path: string, options?: FileOptions): Promise<string>;
-  /** Streams with back-pressure; nothing is held in memory. */
+  read(path: string, options?: ReadOptions): Promise<Uint8Array>;
+  readText(path: string, options?: ReadOptions): Promise<string>;
+  /** Any length: streams with back-pressure; nothing is held in memory. */
   readStream(path: string, options?: FileOptions): AsyncIterable<Uint8Array>;
   /** Creates parent directories; replaces what is there. */
   write(path: string, content: FileContent, options?: FileOptions & { readonly mode?: number }): Promise<void>;
@@ -32,7 +39,8 @@ export interface Files {
     options?: FileOptions,
   ): Promise<void>;
   /** In the order asked; a missing file is undefined. */
-  readMany(paths: readonly string[], options?: FileOptions): Promise<readonly (Uint8Array | undefined)[]>;
+  readMany(paths: readonly string[], options?: ReadOptions): Promise<readonly (Uint8Array | undefined)[]>;
+  /** FILE_FAILED for a directory of more than some hundred thousand entries. */
   list(path: string, options?: FileOptions): Promise<readonly FileInfo[]>;
   /** Does not follow a link at the end of the path. */
   stat(path: string, options?: FileOptions): Promise<FileInfo>;

@@ -1,6 +1,7 @@
 /** Files in memory, for the faulty provider. */
 import { SubletError } from '../core/errors.ts';
-import type { FileContent, FileInfo, Files } from '../core/files.ts';
+import type { FileContent, FileInfo, Files, ReadOptions } from '../core/files.ts';
+import { ReadLimit } from '../provider/read-limit.ts';
 
 interface Node {
   readonly bytes: Uint8Array | undefined;
@@ -22,17 +23,16 @@ export class FaultyFiles implements Files {
     for (const path of ['/', '/tmp', WORKDIR]) this.#addDirectory(path);
   }
 
-  async read(path: string): Promise<Uint8Array> {
-    await this.#guard();
-    return Uint8Array.from(this.#file(path));
+  read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return this.#read(path, new ReadLimit(options.maxBytes));
   }
 
-  async readText(path: string): Promise<string> {
-    return new TextDecoder().decode(await this.read(path));
+  async readText(path: string, options?: ReadOptions): Promise<string> {
+    return new TextDecoder().decode(await this.read(path, options));
   }
 
   async *readStream(path: string): AsyncIterable<Uint8Array> {
-    yield await this.read(path);
+    yield await this.#read(path, new ReadLimit(Infinity));
   }
 
   async write(path: string, content: FileContent, options?: { readonly mode?: number }): Promise<void> {
@@ -49,8 +49,9 @@ export class FaultyFiles implements Files {
     for (const { path, content, mode } of files) await this.write(path, content, mode === undefined ? {} : { mode });
   }
 
-  readMany(paths: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    return Promise.all(paths.map(async (path) => ((await this.exists(path)) ? this.read(path) : undefined)));
+  readMany(paths: readonly string[], options: ReadOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    const limit = new ReadLimit(options.maxBytes);
+    return Promise.all(paths.map(async (path) => ((await this.exists(path)) ? this.#read(path, limit) : undefined)));
   }
 
   async list(path: string): Promise<readonly FileInfo[]> {
@@ -92,6 +93,13 @@ export class FaultyFiles implements Files {
   async remove(path: string): Promise<void> {
     await this.#guard();
     for (const [found] of this.#tree(resolve(path))) this.#nodes.delete(found);
+  }
+
+  async #read(path: string, limit: ReadLimit): Promise<Uint8Array> {
+    await this.#guard();
+    const bytes = this.#file(path);
+    limit.take(path, bytes.length);
+    return Uint8Array.from(bytes);
   }
 
   #file(path: string): Uint8Array {

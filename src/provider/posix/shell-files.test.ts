@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawn } from 'node:child_process';
@@ -37,6 +37,22 @@ beforeAll(async () => {
 });
 
 afterAll(() => rm(dir, { recursive: true }));
+
+describe.runIf(process.platform === 'linux')('files over a shell', () => {
+  it('reads what never ends only as far as may be held in memory, and so with directories', async () => {
+    const files = await filesWith('full');
+    await files.mkdir('many');
+    const { path } = await files.stat('many');
+    await symlink('/dev/zero', join(path, 'endless'));
+    await expect(files.read('many/endless')).rejects.toMatchObject({
+      code: 'FILE_FAILED',
+      hint: expect.stringContaining('readStream') as string,
+    });
+    // A link of as many letters as the kernel lets it have makes long entries.
+    for (let count = 0; count < 4_200; count++) await symlink('x'.repeat(4_095), join(path, String(count)));
+    await expect(files.list('many')).rejects.toMatchObject({ code: 'FILE_FAILED' });
+  });
+});
 
 describe.runIf(process.platform === 'linux').each(['full', 'poor'])('files over a shell with %s tools', (tools) => {
   it('lists, moves and tells apart the same', async () => {

@@ -6,7 +6,8 @@
  */
 import type { Commands, RunOptions } from '../../core/commands.ts';
 import { abortedError } from '../../core/errors.ts';
-import type { FileContent, FileInfo, FileOptions, Files } from '../../core/files.ts';
+import type { FileContent, FileInfo, FileOptions, Files, ReadOptions } from '../../core/files.ts';
+import { ReadLimit } from '../read-limit.ts';
 import { fileError, isMissing } from './file-errors.ts';
 import { FIND_LIST, FIND_STAT, parseFileInfos, PORTABLE_LIST, PORTABLE_STAT } from './file-listing.ts';
 import { Handoff } from './handoff.ts';
@@ -46,18 +47,11 @@ class ShellFiles implements Files {
     this.#workdir = workdir;
   }
 
-  async read(path: string, options: FileOptions = {}): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
-    await this.#script('exec cat <"$1"', path, [], {
-      ...options,
-      onStdout: (chunk) => {
-        chunks.push(chunk);
-      },
-    });
-    return Buffer.concat(chunks);
+  async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return this.#collect('exec cat <"$1"', path, options, new ReadLimit(options.maxBytes));
   }
 
-  async readText(path: string, options: FileOptions = {}): Promise<string> {
+  async readText(path: string, options: ReadOptions = {}): Promise<string> {
     return Buffer.from(await this.read(path, options)).toString('utf8');
   }
 
@@ -96,8 +90,9 @@ class ShellFiles implements Files {
     );
   }
 
-  readMany(paths: readonly string[], options: FileOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
-    return eachOf(paths, (path) => this.read(path, options).catch(undefinedIfMissing));
+  readMany(paths: readonly string[], options: ReadOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    const limit = new ReadLimit(options.maxBytes);
+    return eachOf(paths, (path) => this.#collect('exec cat <"$1"', path, options, limit).catch(undefinedIfMissing));
   }
 
   async list(path: string, options: FileOptions = {}): Promise<readonly FileInfo[]> {
@@ -142,10 +137,19 @@ class ShellFiles implements Files {
     pathOf: (name: string) => string,
     options: FileOptions,
   ): Promise<FileInfo[]> {
+    const script = (await this.#findCanPrint()) ? find : portable;
+    return parseFileInfos(await this.#collect(script, path, options, ReadLimit.ofListing()), pathOf);
+  }
+
+  /** What the script prints. It is ended when that is more than the limit lets through. */
+  async #collect(script: string, path: string, { signal }: FileOptions, limit: ReadLimit): Promise<Buffer> {
     const chunks: Uint8Array[] = [];
-    const onStdout = (chunk: Uint8Array): void => void chunks.push(chunk);
-    await this.#script((await this.#findCanPrint()) ? find : portable, path, [], { ...options, onStdout });
-    return parseFileInfos(Buffer.concat(chunks), pathOf);
+    const onStdout = (chunk: Uint8Array): void => {
+      limit.take(path, chunk.length);
+      chunks.push(chunk);
+    };
+    await this.#script(script, path, [], { signal, onStdout });
+    return Buffer.concat(chunks);
   }
 
   /** GNU find prints all facts of a directory in one go; busybox has no -printf. Asked once. */

@@ -1,8 +1,9 @@
 /** Files of a container that has no shell, through nothing but the engine's archives. Moving and removing is not possible so. */
 import { SubletError } from '../../core/errors.ts';
-import type { FileContent, FileInfo, FileKind, FileOptions, Files } from '../../core/files.ts';
+import type { FileContent, FileInfo, FileKind, FileOptions, Files, ReadOptions } from '../../core/files.ts';
 import { type TarEntry, untar } from '../../core/tar/untar.ts';
 import { fileError, isMissing } from '../../provider/posix/file-errors.ts';
+import { ReadLimit } from '../../provider/read-limit.ts';
 import type { DockerApi } from './docker-api.ts';
 import { isGone } from './docker-errors.ts';
 import type { ContainerDetails } from './docker-types.ts';
@@ -27,13 +28,11 @@ export class ArchiveFiles implements Files {
     this.#options = options;
   }
 
-  async read(path: string, options: FileOptions = {}): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of this.readStream(path, options)) chunks.push(chunk);
-    return Buffer.concat(chunks);
+  read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return this.#collect(path, options, new ReadLimit(options.maxBytes));
   }
 
-  async readText(path: string, options: FileOptions = {}): Promise<string> {
+  async readText(path: string, options: ReadOptions = {}): Promise<string> {
     return Buffer.from(await this.read(path, options)).toString('utf8');
   }
 
@@ -66,9 +65,10 @@ export class ArchiveFiles implements Files {
       await this.write(path, content, mode === undefined ? options : { ...options, mode });
   }
 
-  async readMany(paths: readonly string[], options: FileOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+  async readMany(paths: readonly string[], options: ReadOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    const limit = new ReadLimit(options.maxBytes);
     const read = async (path: string): Promise<Uint8Array | undefined> =>
-      this.read(path, options).catch((error: unknown) => {
+      this.#collect(path, options, limit).catch((error: unknown) => {
         if (isMissing(error)) return undefined;
         throw error;
       });
@@ -80,11 +80,14 @@ export class ArchiveFiles implements Files {
   /** The engine sends the whole tree: slow for a large one. */
   async list(path: string, { signal }: FileOptions = {}): Promise<readonly FileInfo[]> {
     const directory = this.#resolve(path);
+    const limit = ReadLimit.ofListing();
     const infos: FileInfo[] = [];
     for await (const entry of this.#entries(directory, signal)) {
       const parts = entry.name.replace(/\/$/, '').split('/');
       if (parts.length === 1 && entry.kind !== 'directory') throw fileError(path, `${path}: Is no directory`);
-      if (parts.length === 2) infos.push(toInfo(entry, parts[1] ?? '', directory));
+      if (parts.length !== 2) continue;
+      limit.take(path, entry.name.length + entry.linkName.length);
+      infos.push(toInfo(entry, parts[1] ?? '', directory));
     }
     return infos;
   }
@@ -112,6 +115,15 @@ export class ArchiveFiles implements Files {
 
   remove(): Promise<void> {
     return Promise.reject(noShell('removed'));
+  }
+
+  async #collect(path: string, options: FileOptions, limit: ReadLimit): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of this.readStream(path, options)) {
+      limit.take(path, chunk.length);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
   }
 
   async *#entries(path: string, signal: AbortSignal | undefined): AsyncGenerator<TarEntry> {

@@ -4,10 +4,11 @@
  */
 import type { Commands } from '../../core/commands.ts';
 import { SubletError, toSubletError } from '../../core/errors.ts';
-import type { FileContent, FileInfo, FileOptions, Files } from '../../core/files.ts';
+import type { FileContent, FileInfo, FileOptions, Files, ReadOptions } from '../../core/files.ts';
 import { untar } from '../../core/tar/untar.ts';
 import { fileError } from '../../provider/posix/file-errors.ts';
 import { createShellFiles } from '../../provider/posix/shell-files.ts';
+import { ReadLimit } from '../../provider/read-limit.ts';
 import { shellQuote } from '../../provider/posix/shell-quote.ts';
 import { ArchiveFiles } from './archive-files.ts';
 import type { ContainerFacts } from './container-label.ts';
@@ -107,15 +108,19 @@ class DockerFiles implements Files {
     await Promise.all(Array.from({ length: Math.min(CONCURRENCY, files.length) }, worker));
   }
 
-  async read(path: string, options: FileOptions = {}): Promise<Uint8Array> {
+  async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    const limit = new ReadLimit(options.maxBytes);
     const chunks: Uint8Array[] = [];
-    const keep = (chunk: Uint8Array): void => void chunks.push(chunk);
+    const keep = (chunk: Uint8Array): void => {
+      limit.take(path, chunk.length);
+      chunks.push(chunk);
+    };
     const small = await this.#script(READ_SMALL, path, options.signal, keep);
     if (small === undefined) for await (const chunk of this.readStream(path, options)) keep(chunk);
     return Buffer.concat(chunks);
   }
 
-  async readText(path: string, options: FileOptions = {}): Promise<string> {
+  async readText(path: string, options: ReadOptions = {}): Promise<string> {
     return Buffer.from(await this.read(path, options)).toString('utf8');
   }
 
@@ -131,7 +136,7 @@ class DockerFiles implements Files {
     }
   }
 
-  readMany(paths: readonly string[], options?: FileOptions): Promise<readonly (Uint8Array | undefined)[]> {
+  readMany(paths: readonly string[], options?: ReadOptions): Promise<readonly (Uint8Array | undefined)[]> {
     return this.#shell.readMany(paths, options);
   }
 

@@ -69,6 +69,21 @@ export const fileCases: readonly ProviderCase[] = [
     },
   },
   {
+    name: 'what is longer than may be held in memory is refused, also when it never ends',
+    async run({ create }) {
+      const { commands, files } = await create();
+      await commands.run('printf 12345 >five; printf 123456 >six; ln -s /dev/zero endless');
+      const maxBytes = 5;
+      assert.equal(await files.readText('five', { maxBytes }), '12345');
+      for (const path of ['six', 'endless']) {
+        await assertRejects(files.read(path, { maxBytes }), 'FILE_FAILED');
+        await assertRejects(files.readText(path, { maxBytes }), 'FILE_FAILED');
+        await assertRejects(files.readMany([path], { maxBytes }), 'FILE_FAILED');
+      }
+      await assertRejects(files.readMany(['five', 'five'], { maxBytes }), 'FILE_FAILED');
+    },
+  },
+  {
     name: 'a reader may leave a stream early',
     async run({ create }) {
       const { commands, files } = await create();
