@@ -42,17 +42,26 @@ async function follow<T>(
   parents: readonly (AbortSignal | undefined)[],
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const onAbort = (event: Event): void => controller.abort(abortedError(event.target as AbortSignal));
+  const letGo = abortWith(controller, parents);
   try {
-    for (const parent of parents) {
-      if (parent?.aborted === true) throw abortedError(parent);
-      letManyFollow(parent);
-      parent?.addEventListener('abort', onAbort, { once: true });
-    }
+    controller.signal.throwIfAborted();
     return await untilAborted(work(controller.signal), controller.signal);
   } finally {
-    for (const parent of parents) parent?.removeEventListener('abort', onAbort);
+    letGo();
   }
+}
+
+/** The controller aborts with any of them, at once with one that already has. The returned function leaves nothing on them. */
+export function abortWith(controller: AbortController, parents: readonly (AbortSignal | undefined)[]): () => void {
+  const onAbort = (event: Event): void => controller.abort(abortedError(event.target as AbortSignal));
+  for (const parent of parents) {
+    if (parent?.aborted === true) controller.abort(abortedError(parent));
+    letManyFollow(parent);
+    parent?.addEventListener('abort', onAbort, { once: true });
+  }
+  return () => {
+    for (const parent of parents) parent?.removeEventListener('abort', onAbort);
+  };
 }
 
 /** The promise, or a rejection as soon as the signal fires. */

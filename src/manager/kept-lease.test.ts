@@ -161,6 +161,22 @@ describe('a holder that was away', () => {
     expect(isAborted).toBe(true);
   });
 
+  it('does not go on with a stream that brings nothing', async () => {
+    const { stage, lease, sandboxId, other } = await leased();
+    const files: Files = stage.world.boxes[0]!.files;
+    files.readStream = async function* (_path, options) {
+      yield await new Promise<Uint8Array>((_, reject) =>
+        options?.signal?.addEventListener('abort', () => reject(abortedError(options.signal!))),
+      );
+    };
+    const stream = lease.files.readStream('slow')[Symbol.asyncIterator]();
+    const reading = expect(stream.next()).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    await settle();
+    await takeOver(stage, sandboxId, other);
+    await stage.clock.advance(TTL / 3);
+    await reading;
+  });
+
   it('leaves nothing running that it started while it was being told', async () => {
     const { stage, lease, sandboxId, other } = await leased();
     const { commands } = stage.world.boxes[0]!;

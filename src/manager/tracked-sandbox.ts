@@ -4,7 +4,7 @@ import type { ErrorCode, SubletError } from '../core/errors.ts';
 import { abortedError, toSubletError } from '../core/errors.ts';
 import type { FileOptions, Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
-import { followSignals } from './deadline.ts';
+import { abortWith, followSignals } from './deadline.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { letManyFollow } from './shared-signal.ts';
 
@@ -58,7 +58,9 @@ export function trackFiles(tracking: Tracking): Files {
     read: (path, asked) => use(asked, (files, options) => files.read(path, options)),
     readText: (path, asked) => use(asked, (files, options) => files.readText(path, options)),
     readStream: (path: string, options?: FileOptions) =>
-      duringStream(tracking, (live) => live.handle.files.readStream(path, options)),
+      duringStream(tracking, options?.signal, (live, signal) =>
+        live.handle.files.readStream(path, { ...options, signal }),
+      ),
     write: (path, content, asked) => use(asked, (files, options) => files.write(path, content, options)),
     writeMany: (entries, asked) => use(asked, (files, options) => files.writeMany(entries, options)),
     readMany: (paths, asked) => use(asked, (files, options) => files.readMany(paths, options)),
@@ -106,18 +108,23 @@ async function during<T>(tracking: Tracking, work: (live: LiveSandbox) => Promis
 
 async function* duringStream(
   tracking: Tracking,
-  open: (live: LiveSandbox) => AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+  open: (live: LiveSandbox, signal: AbortSignal) => AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   const live = await tracking.live();
   const end = live.begin(tracking.now);
+  const over = new AbortController();
+  // One that brings nothing is ended too: it would hold the sandbox busy under a lease that is lost.
+  const letGo = abortWith(over, [signal, tracking.ends?.()]);
   try {
-    for await (const chunk of open(live)) {
-      tracking.ends?.()?.throwIfAborted();
+    for await (const chunk of open(live, over.signal)) {
+      over.signal.throwIfAborted();
       yield chunk;
     }
   } catch (cause) {
     throw noted(live, cause);
   } finally {
+    letGo();
     end();
   }
 }
@@ -138,7 +145,10 @@ function follow(tracking: Tracking, live: LiveSandbox, running: RunningCommand):
     id: running.id,
     info: () => use(() => running.info()),
     output: (stream, cursor, options) => use(() => running.output(stream, cursor, options)),
-    stream: (stream, options) => duringStream({ ...tracking, live: () => live }, () => running.stream(stream, options)),
+    stream: (stream, options) =>
+      duringStream({ ...tracking, live: () => live }, options?.signal, (_, signal) =>
+        running.stream(stream, { ...options, signal }),
+      ),
     writeStdin: (data) => use(() => running.writeStdin(data)),
     closeStdin: () => use(() => running.closeStdin()),
     resize: (size) => use(() => running.resize(size)),
