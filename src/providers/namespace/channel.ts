@@ -2,7 +2,7 @@
  * The pipes between this process and a sandbox's armed shells: named, so that both sides open them; in a directory that
  * the sandbox sees read-only, so that it can use but not exchange them.
  */
-import { constants, openSync, unlink } from 'node:fs';
+import { closeSync, constants, openSync, unlink } from 'node:fs';
 import { Socket } from 'node:net';
 import { PipeReader } from '../../provider/posix/pipe-reader.ts';
 import type { PipeStock } from './pipe-stock.ts';
@@ -46,8 +46,10 @@ export class Channel {
 
   /** Our ends of the resident shell's pipes. `status` may be read from only when the shell has opened it. */
   openResident(): { readonly control: Socket; readonly status: number } {
-    const control = openPipe(`${this.dir}/${this.name}.control`, constants.O_RDWR);
-    const status = openPipe(`${this.dir}/${this.name}.status`, constants.O_RDONLY);
+    const [control, status] = openPipes([
+      [`${this.dir}/${this.name}.control`, constants.O_RDWR],
+      [`${this.dir}/${this.name}.status`, constants.O_RDONLY],
+    ]);
     return { control: quiet(new Socket({ fd: control, readable: false, writable: true })), status };
   }
 
@@ -76,11 +78,16 @@ export class Channel {
     const path = (pipe: string): string => `${this.dir}/${slot}.${pipe}`;
     const paths = SLOT_PIPES.map(path);
     if (!this.#atOnce || !this.#stock.placeNow(paths)) await this.#stock.place(paths);
+    const [script, stdout, stderr] = openPipes([
+      [path('script'), constants.O_RDWR],
+      [path('out'), constants.O_RDONLY],
+      [path('err'), constants.O_RDONLY],
+    ]);
     return {
       slot,
-      script: new ScriptPipe(openPipe(path('script'), constants.O_RDWR)),
-      stdout: new PipeReader(openPipe(path('out'), constants.O_RDONLY)),
-      stderr: new PipeReader(openPipe(path('err'), constants.O_RDONLY)),
+      script: new ScriptPipe(script),
+      stdout: new PipeReader(stdout),
+      stderr: new PipeReader(stderr),
     };
   }
 
@@ -111,9 +118,18 @@ function remove(path: string): Promise<void> {
   return new Promise((resolve) => unlink(path, () => resolve()));
 }
 
-// At once: the pipe was just placed, so its inode is in memory, and none of these waits for the other side.
-function openPipe(path: string, flags: number): number {
-  return openSync(path, flags | constants.O_NONBLOCK);
+type PipeEnd = readonly [path: string, flags: number];
+
+/** All or none. At once: the pipes were just placed, so their inodes are in memory, and none of these waits for the other side. */
+function openPipes<T extends readonly PipeEnd[]>(ends: readonly [...T]): { [K in keyof T]: number } {
+  const opened: number[] = [];
+  try {
+    for (const [path, flags] of ends) opened.push(openSync(path, flags | constants.O_NONBLOCK));
+    return opened as { [K in keyof T]: number };
+  } catch (cause) {
+    for (const fd of opened) closeSync(fd);
+    throw cause;
+  }
 }
 
 /** The other side may end at any time: that shows as the end of a stream. An unused pipe keeps no process alive. */
