@@ -5,6 +5,8 @@
  *   meta.json            who and what, written before anything starts
  *   runner               the script's boot id and /proc stat line: whether it still lives; written when the command is tagged
  *   stdout.N, stderr.N   output by absolute offset; the newest few MiB are kept
+ *   stdout.end, …        all of it is there
+ *   stdout.failed, …     no more could be written, as on a full disk: what came after the last byte that is there is lost
  *   stdin                a FIFO, held open by the script until SIGUSR1
  *   killed, timed-out    why it was ended, if it was
  *   exit                 the exit status, written last
@@ -60,6 +62,8 @@ pump() {
       if [ $# -gt ${KEPT_SEGMENTS} ]; then rm -f "$1.$2"; name=$1; shift 2; kept="$*"; set -- "$name"; fi
     fi
   done
+  # Empty: a full disk has room for a name.
+  : >"$1.failed"
   cat >/dev/null
 }
 kill_tree() {
@@ -101,7 +105,8 @@ if [ -n "$limit" ]; then watchdog 5>&- & guard=$!; fi
 while :; do closing=; wait $child; status=$?; [ -n "$closing" ] && [ $status -eq 138 ] || break; done
 [ -n "$guard" ] && { kill $guard 2>/dev/null; wait $guard; }
 tries=0
-until [ -e stdout.end ] && [ -e stderr.end ] || [ $tries -ge 10 ]; do sleep 0.02; tries=$((tries + 1)); done
+is_over() { [ -e $1.end ] || [ -e $1.failed ]; }
+until is_over stdout && is_over stderr || [ $tries -ge 10 ]; do sleep 0.02; tries=$((tries + 1)); done
 printf '%s\\n' "$status" >exit
 `;
 
