@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,12 +24,35 @@ describe.runIf(process.platform === 'linux')('the runner of a background command
     expect(await readFile(join(dir, 'stderr.0'), 'utf8')).toBe('fine\n');
     expect(await readFile(join(dir, 'exit'), 'utf8')).toBe('7\n');
   });
+
+  it('takes the output of a command also where nothing can be written', async () => {
+    const done = `${dir}-done`;
+    const child = start(`while [ -d ${dir} ]; do :; done; head -c 3000000 /dev/zero && echo fine >${done}`);
+    await Promise.all([once(child, 'exit'), removeWhenBegun()]);
+    expect(await readFile(done, 'utf8')).toBe('fine\n');
+    await rm(done);
+  });
+
+  it('ends a command at its time-out also where nothing can be written', async () => {
+    const child = start('exec sleep 1000', { seconds: '1' });
+    await Promise.all([once(child, 'exit'), removeWhenBegun()]);
+    expect(child.exitCode).not.toBeNull();
+  });
 });
 
 /** No file may have more than so many blocks, as if the disk were full. */
 async function run(command: string, maxBlocks: string): Promise<void> {
-  const words = ['sublet-command', newTag(), '', '', 'sh', '-c', command];
-  const limited = `ulimit -f ${maxBlocks}; exec sh -c "$@" 3<<'END' 4</dev/null\n#complete\nEND\n`;
-  const child = spawn('sh', ['-c', limited, 'sh', RUNNER_SCRIPT, ...words], { cwd: dir, stdio: 'ignore' });
-  await once(child, 'exit');
+  await once(start(command, { before: `ulimit -f ${maxBlocks}` }), 'exit');
+}
+
+function start(command: string, { before = ':', seconds = '' } = {}): ChildProcess {
+  const words = ['sublet-command', newTag(), seconds, '', 'sh', '-c', command];
+  const script = `${before}; exec sh -c "$@" 3<<'END' 4</dev/null\n#complete\nEND\n`;
+  return spawn('sh', ['-c', script, 'sh', RUNNER_SCRIPT, ...words], { cwd: dir, stdio: 'ignore' });
+}
+
+/** Nothing can be written there any more. */
+async function removeWhenBegun(): Promise<void> {
+  await expect.poll(() => readdir(dir)).toContain('runner');
+  await rm(dir, { recursive: true });
 }

@@ -62,8 +62,8 @@ pump() {
       if [ $# -gt ${KEPT_SEGMENTS} ]; then rm -f "$1.$2"; name=$1; shift 2; kept="$*"; set -- "$name"; fi
     fi
   done
-  # Empty: a full disk has room for a name.
-  : >"$1.failed"
+  # Empty: a full disk has room for a name. Where it has none either, ":" would end this shell and so the command.
+  true >"$1.failed"
   cat >/dev/null
 }
 kill_tree() {
@@ -85,7 +85,8 @@ watchdog() {
   sleep "$limit" & sleeper=$!
   wait $sleeper
   trap '' TERM
-  : >timed-out
+  # Not ":", which would end this shell where nothing can be written, and leave the command running.
+  true >timed-out
   kill_tree
 }
 mkfifo -m 622 out err || exit
