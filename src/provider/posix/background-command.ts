@@ -77,12 +77,13 @@ export class BackgroundCommand implements RunningCommand {
         const ready = await reader.next();
         const part = isSome(ready) ? ready : await until(dir, clock, () => this.#nextPart(reader), options.signal);
         if (part.lostBytes > 0) throw outputLostError(stream, reader.cursor - part.data.length, part.lostBytes);
-        if (part.data.length === 0) return;
+        if (part.data.length === 0) break;
         yield weighChunk(part.data);
       }
     } finally {
       reader.close();
     }
+    if (await this.#isCutShort(stream)) throw notKeptError(stream, this.id);
   }
 
   async writeStdin(data: string | Uint8Array): Promise<void> {
@@ -137,6 +138,11 @@ export class BackgroundCommand implements RunningCommand {
     return (await this.#exit()) === undefined ? undefined : reader.next();
   }
 
+  /** On a full disk it could not be written to its end. */
+  #isCutShort(stream: OutputStream): Promise<boolean> {
+    return fileExists(join(this.#options.dir, `${stream}.failed`));
+  }
+
   async #read(stream: OutputStream, cursor: number, maxBytes: number): Promise<OutputChunk> {
     // The end is asked for first: what is written before it is then surely seen by the reads.
     const isOver = (await this.#exit()) !== undefined;
@@ -154,9 +160,12 @@ export class BackgroundCommand implements RunningCommand {
           parts.push(part.data);
           if (part.data.length > 0 && bytes < maxBytes) continue;
         }
-        // A gap after data would be lost silently: it is left for the next call.
+        // A gap after data would be lost silently: it is left for the next call, and so is that the rest was not kept.
         const next = cursor + lostBytes + bytes;
-        return { data: Buffer.concat(parts), next, lostBytes, end: isOver && !isGap && part.data.length === 0 };
+        const isLast = isOver && !isGap && part.data.length === 0;
+        const isCutShort = isLast && (await this.#isCutShort(stream));
+        if (isCutShort && bytes === 0) throw notKeptError(stream, this.id);
+        return { data: Buffer.concat(parts), next, lostBytes, end: isLast && !isCutShort };
       }
     } finally {
       reader.close();
@@ -202,4 +211,11 @@ export function outputLostError(stream: OutputStream, next: number, lostBytes: n
 
 function isSome({ data, lostBytes }: LogPart): boolean {
   return data.length > 0 || lostBytes > 0;
+}
+
+function notKeptError(stream: OutputStream, id: CommandId): SubletError {
+  return new SubletError('FILE_FAILED', `The rest of ${stream} of background command "${id}" could not be kept.`, {
+    details: { stream },
+    hint: 'The disk that holds the home of Sublet was full. Free some space and run the command again.',
+  });
 }

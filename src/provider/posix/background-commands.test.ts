@@ -45,6 +45,16 @@ describe.runIf(process.platform === 'linux')('background commands', () => {
     expect([Buffer.from(tail.data).toString(), tail.end]).toEqual(['end\n', true]);
   });
 
+  it('tells of output that could not be kept, after what was', async () => {
+    const command = await commands.start('echo begun');
+    await command.wait();
+    await writeFile(join(dir, 'commands', command.id, 'stdout.failed'), '');
+    const { data, next, end } = await command.output('stdout', 0);
+    expect([Buffer.from(data).toString(), end]).toEqual(['begun\n', false]);
+    await expect(command.output('stdout', next)).rejects.toMatchObject({ code: 'FILE_FAILED' });
+    await expect(textOf(command)).rejects.toMatchObject({ code: 'FILE_FAILED' });
+  });
+
   it('keeps every small write apart from its neighbours and in order', async () => {
     const command = await commands.start('i=0; while [ $i -lt 3000 ]; do echo $i; i=$((i+1)); done');
     await command.wait();
