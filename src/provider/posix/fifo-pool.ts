@@ -84,6 +84,13 @@ export class FifoPool {
   }
 }
 
+/** Born with its mode: `mkfifo -m` sets it later, and whoever takes one in between has a pipe that others may not open. */
+const MAKE = 'umask "$1"; shift; exec mkfifo -- "$@"';
+
+function umaskFor(mode: string): string {
+  return (0o666 & ~Number.parseInt(mode, 8)).toString(8);
+}
+
 /** What nobody waits for yet gives way to what somebody does. */
 const AHEAD_NICENESS = 5;
 
@@ -93,7 +100,7 @@ export async function makeFifos(
 ): Promise<void> {
   await ownTurn();
   return new Promise((resolve, reject) => {
-    const child = spawn('mkfifo', ['-m', mode, '--', ...paths], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn('sh', ['-c', MAKE, 'sh', umaskFor(mode), ...paths], { stdio: ['ignore', 'ignore', 'pipe'] });
     if (ahead && child.pid !== undefined) makeNice(child.pid);
     let message = '';
     child.stderr.on('data', (chunk: Buffer) => (message += chunk.toString()));
