@@ -44,7 +44,7 @@ import { withLock } from './sandbox-lock.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
 import { isUp, stateOf } from './sandbox-state.ts';
 import { become, isPlain } from './spare.ts';
-import { closeUplink } from './uplink.ts';
+import { cutOff } from './uplink.ts';
 import { usageOf } from './usage.ts';
 
 export class NamespaceProvider implements SandboxProvider {
@@ -181,7 +181,7 @@ export class NamespaceProvider implements SandboxProvider {
       if (level === record.network) return;
       if (!isAtLeastAsTight(level, record.network)) throw weakerNetworkError(ref.name, record.network, level);
       if (level === 'allowlist') throw noAllowlistError();
-      await closeUplink(record.uplink);
+      await cutOff(record);
       const tightenedFrom = record.tightenedFrom ?? record.network;
       writeRecord(this.#stateDir, { ...record, network: level, tightenedFrom, uplink: undefined });
     });

@@ -26,7 +26,7 @@ export function openTap(tool: TapTool, init: ProcessIdentity, holder: ProcessIde
 /** The tap device goes with the process that carries it, and every open connection with the device. */
 export async function closeTap(carrier: ProcessIdentity): Promise<void> {
   for (let attempt = 0; attempt < 200 && isSameProcess(carrier); attempt++) {
-    // The tool and the shell that watches over it are one group.
+    // The tool and the shell beside it are one group.
     if (attempt === 0 || attempt === 100) endGroup(carrier.pid);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -61,15 +61,19 @@ function slirpLine(user: string, net: string): readonly string[] {
   ];
 }
 
-/** The tool would hold the network for ever; this shell ends it within a second of the sandbox, whoever ended that. */
+/**
+ * The tool would hold the network for ever; a shell beside it ends it within a second of the sandbox, whoever ended that. The
+ * tool is what is recorded, so that it is ended also where that shell was. In the shell's group its pid is no other's.
+ */
 const WATCH = `
 init=$1
 shift
-"$@" &
-tool=$!
-pause=0.1
-while kill -0 "$init" 2>/dev/null && kill -0 "$tool" 2>/dev/null; do sleep "$pause"; pause=1; done
-kill -KILL "$tool" 2>/dev/null
+{
+  pause=0.1
+  while kill -0 "$init" && kill -0 $$; do sleep "$pause"; pause=1; done
+  kill -KILL $$
+} >/dev/null 2>&1 &
+exec "$@"
 `;
 
 async function startDaemon(line: readonly string[], initPid: number): Promise<ProcessIdentity> {

@@ -1,16 +1,23 @@
 /** An open network for a sandbox that shows nothing of the host's own loopback. */
-import { access, constants } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
 import { BASE_ENV } from './privileges.ts';
-import type { ProcessIdentity } from './process-identity.ts';
-import type { Uplink } from './sandbox-record.ts';
+import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
+import type { SandboxRecord, Uplink } from './sandbox-record.ts';
 import { closeTap, mayOpenTun, openTap, TUN } from './tap-uplink.ts';
 import { closeVeth, newVeth, openVeth, VETH_TOOLS } from './veth-uplink.ts';
 
 export type UplinkTool = 'pasta' | 'slirp4netns' | 'veth';
 
 const PREFERENCE: readonly UplinkTool[] = ['pasta', 'slirp4netns', 'veth'];
+
+/** Some two seconds: the kernel lets a device go soon after what carried it. */
+const MAX_LOOKS = 100;
+/** The loopback, and what some kernels put down and unconnected into every network namespace. */
+const NO_UPLINK: ReadonlySet<string> = new Set(
+  'lo tunl0 gre0 gretap0 erspan0 ip_vti0 ip6_vti0 sit0 ip6tnl0 ip6gre0'.split(' '),
+);
 
 export interface UplinkSandbox {
   readonly name: string;
@@ -55,6 +62,28 @@ export async function openUplink(
 export async function closeUplink(uplink: Uplink | undefined): Promise<void> {
   if (uplink === undefined) return;
   await ('device' in uplink ? closeVeth(uplink) : closeTap(uplink));
+}
+
+/** Closes it, and returns when the sandbox itself has no device left but its loopback. PROVIDER_UNAVAILABLE when one stays. */
+export async function cutOff({ name, init, uplink }: SandboxRecord): Promise<void> {
+  await closeUplink(uplink);
+  let devices: readonly string[] = [];
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    if (init === undefined || !isSameProcess(init)) return;
+    devices = await devicesOf(init);
+    if (devices.length === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(look, 20)));
+  }
+  throw new SubletError('PROVIDER_UNAVAILABLE', `The sandbox ${name} still has a network: ${devices.join(', ')}.`, {
+    details: { devices },
+    hint: 'Try again, or destroy it. Its network counts as open until the device is gone.',
+  });
+}
+
+async function devicesOf({ pid }: ProcessIdentity): Promise<readonly string[]> {
+  const table = await readFile(`/proc/${pid}/net/dev`, 'utf8').catch(() => 'unknown:');
+  const names = [...table.matchAll(/^ *([^\s|]+):/gmu)].map(([, name = '']) => name);
+  return names.filter((name) => !NO_UPLINK.has(name));
 }
 
 async function onPath(program: string): Promise<boolean> {
