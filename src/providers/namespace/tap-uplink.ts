@@ -47,6 +47,10 @@ function pastaLine(user: string, net: string): readonly string[] {
   return ['pasta', '--foreground', '--quiet', '--config-net', ...closed, ...root, '--userns', user, '--netns', net];
 }
 
+/**
+ * slirp4netns by itself keeps all it was started with. Its own root is for root only: it becomes the root of the user
+ * namespace on the way, which an ordinary user's does not have.
+ */
 function slirpLine(user: string, net: string): readonly string[] {
   return [
     'slirp4netns',
@@ -54,6 +58,8 @@ function slirpLine(user: string, net: string): readonly string[] {
     '--mtu=65520',
     '--disable-host-loopback',
     '--disable-dns',
+    '--enable-seccomp',
+    ...(process.getuid?.() === 0 ? ['--enable-sandbox'] : []),
     `--userns-path=${user}`,
     '--netns-type=path',
     net,

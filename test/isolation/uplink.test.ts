@@ -41,10 +41,31 @@ async function watchers(sandbox: SandboxHandle): Promise<readonly number[]> {
   });
 }
 
+/** An ordinary user may not look. */
+function visibleTo(pid: number): Promise<readonly string[]> {
+  return readdir(`/proc/${pid}/root`).catch(() => []);
+}
+
 const tools = await Promise.all(
   (['pasta', 'slirp4netns'] as const).map(async (tool) => ((await requirement(tool)) ? [tool] : [])),
 );
 const [tool] = tools.flat();
+
+describe.runIf(canRun && (await mayOpenTun()))('what carries a network', () => {
+  for (const each of tools.flat()) {
+    it(`has a filter of system calls, and as root none of the host’s programs: ${each}`, async () => {
+      const [provider, sandbox] = await connected(each);
+      const { uplink } = await world.record(sandbox);
+      if (uplink === undefined || 'device' in uplink) throw new Error('No process carries the network.');
+      const status = (): Promise<string> => readFile(`/proc/${uplink.pid}/status`, 'utf8');
+      await until(async () => /^Seccomp:\t2$/mu.test(await status()), 'it filters system calls');
+      const [root, privileges] = [await visibleTo(uplink.pid), await status()];
+      await provider.destroy(sandbox.ref, signal);
+      expect(privileges).toMatch(/^NoNewPrivs:\t1$/mu);
+      if (isRoot) expect(root).not.toContain('usr');
+    });
+  }
+});
 
 describe.runIf(canRun && tool !== undefined && (await mayOpenTun()))('cutting a network', () => {
   for (const each of tools.flat()) {
