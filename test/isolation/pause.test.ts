@@ -1,10 +1,11 @@
-/** Pausing by signals, which is all that an ordinary user has: the kernel obeys them only when a process's turn comes. */
+/** Pausing by the freezer, or by signals, which is all that an ordinary user has: the kernel obeys them only when a process's turn comes. */
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findCgroupHost } from '../../src/providers/namespace/cgroup-host.ts';
+import { type CgroupHost, findCgroupHost } from '../../src/providers/namespace/cgroup-host.ts';
+import { freeze, isFrozen } from '../../src/providers/namespace/freezer.ts';
 import { processesOf } from '../../src/providers/namespace/sandbox-processes.ts';
 import type { SandboxRecord } from '../../src/providers/namespace/sandbox-record.ts';
 import { stopProcesses, wakeProcesses } from '../../src/providers/namespace/stop-processes.ts';
@@ -87,6 +88,18 @@ describe.runIf(canRun)('a pause by signals', () => {
   });
 });
 
+describe.runIf(canRun && isRoot)('a pause by the freezer', () => {
+  it('that does not come to an end is an error, and leaves all running', async ({ skip }) => {
+    const host = await cgroupHost();
+    if (host?.roots.freezer === undefined) return skip('there is no freezer');
+    const record = await running('sleep 1000 >/dev/null 2>&1 &', 1);
+    await expect(freeze(host, record, 0)).rejects.toMatchObject({ code: 'PROVIDER_UNAVAILABLE' });
+    expect(await isFrozen(host, record)).toBe(false);
+    await freeze(host, record);
+    expect(await isFrozen(host, record)).toBe(true);
+  });
+});
+
 /** A sandbox in which `script` has left so many processes, beside its own two. */
 async function running(script: string, count: number): Promise<SandboxRecord> {
   const sandbox = await world.create({ ephemeral: false });
@@ -98,10 +111,7 @@ async function running(script: string, count: number): Promise<SandboxRecord> {
 
 /** A group whose members take no signal until they are let go. */
 async function holdBack(): Promise<{ hold(pid: number): Promise<void>; letGo(): Promise<void> } | undefined> {
-  const [mounts = '', own = ''] = await Promise.all(
-    ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8')),
-  );
-  const host = await findCgroupHost(mounts, own);
+  const host = await cgroupHost();
   if (host?.roots.freezer === undefined) return undefined;
   const group = join(host.roots.freezer, `sublet-pause-test-${process.pid}`);
   const [file, frozen, thawed] =
@@ -119,6 +129,13 @@ async function holdBack(): Promise<{ hold(pid: number): Promise<void>; letGo(): 
       await rmdir(group);
     },
   };
+}
+
+async function cgroupHost(): Promise<CgroupHost | undefined> {
+  const [mounts = '', own = ''] = await Promise.all(
+    ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFile(path, 'utf8')),
+  );
+  return findCgroupHost(mounts, own);
 }
 
 /** As ended where it is gone. */

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { readFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { SubletError } from '../../core/errors.ts';
 import { removeCgroups } from './cgroup.ts';
 import type { CgroupHost } from './cgroup-host.ts';
 import { livingProcessesOf } from './sandbox-processes.ts';
@@ -10,23 +11,32 @@ import { isStopped, stopProcesses, wakeProcesses } from './stop-processes.ts';
 
 /** Rounds until no process is found outside: a fork between two looks is caught by the next. */
 const MAX_ROUNDS = 50;
+/** Some ten seconds. */
+const MAX_LOOKS = 500;
 
-export async function freeze(host: CgroupHost | undefined, record: SandboxRecord): Promise<void> {
+/** Returns when the kernel says that every process is frozen. PROVIDER_UNAVAILABLE when some are not; then all run on. */
+export async function freeze(
+  host: CgroupHost | undefined,
+  record: SandboxRecord,
+  maxLooks: number = MAX_LOOKS,
+): Promise<void> {
   const group = await freezerGroup(host, record);
   if (group === undefined) return stopProcesses(record);
-  // Gathered first, so that they freeze together, and again: what joins a frozen group cannot fork past the next look.
-  if (host?.version === 1) {
-    await gather(group, record);
-    await writeFile(join(group, 'freezer.state'), 'FROZEN');
-    await gather(group, record);
-  } else {
-    await writeFile(join(group, 'cgroup.freeze'), '1');
+  try {
+    // Gathered first, so that they freeze together, and again: what joins a frozen group cannot fork past the next look.
+    if (host?.version === 1) {
+      await gather(group, record);
+      await writeFile(join(group, 'freezer.state'), 'FROZEN');
+      await gather(group, record);
+      await settled(record, join(group, 'freezer.state'), /^FROZEN/u, maxLooks);
+    } else {
+      await writeFile(join(group, 'cgroup.freeze'), '1');
+      await settled(record, join(group, 'cgroup.events'), /^frozen 1$/mu, maxLooks);
+    }
+  } catch (cause) {
+    await thaw(host, record);
+    throw cause;
   }
-  await settled(
-    group,
-    host?.version === 1 ? 'freezer.state' : 'cgroup.events',
-    host?.version === 1 ? /^FROZEN/u : /^frozen 1$/mu,
-  );
 }
 
 /** Never frozen is success. */
@@ -80,13 +90,21 @@ async function gather(group: string, record: SandboxRecord): Promise<void> {
     if (outside.length === 0) return;
     for (const pid of outside) await writeFile(join(group, 'cgroup.procs'), String(pid)).catch(() => undefined);
   }
+  throw notFrozen(record);
 }
 
-async function settled(group: string, file: string, pattern: RegExp): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if (pattern.test(await readFile(join(group, file), 'utf8').catch(() => ''))) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+async function settled(record: SandboxRecord, file: string, pattern: RegExp, maxLooks: number): Promise<void> {
+  for (let look = 0; look < maxLooks; look++) {
+    if (pattern.test(await readFile(file, 'utf8').catch(() => ''))) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(look, 20)));
   }
+  throw notFrozen(record);
+}
+
+function notFrozen({ name }: SandboxRecord): SubletError {
+  return new SubletError('PROVIDER_UNAVAILABLE', `The processes of ${name} do not freeze.`, {
+    hint: 'They may wait for a disk or a network file system. Try again later.',
+  });
 }
 
 function ignoreMissing(cause: NodeJS.ErrnoException): void {
