@@ -6,11 +6,13 @@ import type { ResolvedSandbox } from '../core/spec.ts';
 import type { BoundSession, SandboxRecord, SessionRecord } from '../store/records.ts';
 import { carryOver } from './carry-over.ts';
 import { contain } from './contain.ts';
+import type { FillSandbox } from './create-sandbox.ts';
 import { withDeadline } from './deadline.ts';
 import { beginDestroying, finishDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { makeSandbox, prepareSandbox } from './make-sandbox.ts';
+import { TAKEOVER_GRACE_MS } from './plan-sandbox.ts';
 
 const PUT_AWAY_POLL_MS = 50;
 /** However large a working directory is, until it is carried over the old sandbox is on the network. */
@@ -37,10 +39,9 @@ export async function recreateTighter(
   const end = old.begin(() => engine.now());
   try {
     if (isAwake) await inTime(engine, engine.config.providerTimeoutMs, () => killCommands(old));
-    const made = await makeBound(engine, bound, wanted, signal);
-    if (made === undefined) return undefined;
     const isCarried = isAwake && wanted.contextId === undefined;
-    if (isCarried) await inTime(engine, CARRY_OVER_MS, (late) => carryOver(old.handle, made.live.handle, late), signal);
+    const made = await makeBound(engine, bound, wanted, isCarried ? carrying(engine, old) : undefined, signal);
+    if (made === undefined) return undefined;
     await putAway(engine, bound.sandbox, isCarried || wanted.contextId !== undefined);
     return { ...made, notice: notice(engine, bound.sandbox, made.live, isCarried) };
   } catch (cause) {
@@ -82,6 +83,7 @@ async function makeBound(
   engine: Engine,
   { session, sandbox }: BoundSession,
   wanted: ResolvedSandbox,
+  fill: FillSandbox | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Pick<Recreated, 'session' | 'live'> | undefined> {
   const cause = `network tightened to "${session.network}"`;
@@ -98,8 +100,18 @@ async function makeBound(
       return replaced.bound.sandbox;
     },
     signal,
+    fill,
   );
   return live && { session: rebound, live };
+}
+
+/** Before it counts as running: whoever finds it half-filled takes it for half-made, and nobody uses it. */
+function carrying(engine: Engine, old: LiveSandbox): FillSandbox {
+  return async (handle, { id }, signal) => {
+    // Until then nobody takes the create for one that hangs.
+    await engine.ports.store.patchSandbox(id, { dueAt: engine.now() + CARRY_OVER_MS + TAKEOVER_GRACE_MS });
+    await inTime(engine, CARRY_OVER_MS, (late) => carryOver(old.handle, handle, late), signal);
+  };
 }
 
 function inTime<T>(
@@ -110,7 +122,7 @@ function inTime<T>(
 ): Promise<T> {
   const late = (): SubletError =>
     new SubletError('PROVIDER_UNAVAILABLE', `The sandbox could not be emptied within ${ms / 1000} s.`);
-  return withDeadline(engine.ports.clock, { ms, late, signals: [signal] }, work);
+  return withDeadline(engine.ports.clock, { ms, late, signals: [signal, engine.closing] }, work);
 }
 
 // What runs on in an open sandbox can still send what it has read.

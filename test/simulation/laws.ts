@@ -7,6 +7,7 @@ import type { SandboxRecord, SessionRecord } from '../../src/store/records.ts';
 import type { FaultyBox } from '../../src/testing/faulty-provider-world.ts';
 import { BusyIsNotIdle } from './laws/busy-is-not-idle.ts';
 import { CreatesAreUndone } from './laws/creates-are-undone.ts';
+import { FilesGoAlong } from './laws/files-go-along.ts';
 import { IntentFirst } from './laws/intent-first.ts';
 import { LeasesFence } from './laws/leases-fence.ts';
 import { LossIsHonest } from './laws/loss-is-honest.ts';
@@ -45,6 +46,7 @@ export interface Law {
   boxAdded?(box: FaultyBox, by: SimulatedProcess | undefined): void;
   boxRemoving?(box: FaultyBox, by: SimulatedProcess | undefined): void;
   boxChanging?(box: FaultyBox, to: FaultyBox['state'], by: SimulatedProcess | undefined): void;
+  fileWritten?(boxName: string, path: string): void;
   /** It is as it was made. */
   boxRenewed?(box: FaultyBox): void;
   /** A caller has it in hand. */
@@ -83,6 +85,7 @@ export class Laws implements Required<Law> {
       new NetworkTightens(simulation),
       new BusyIsNotIdle(simulation, this.truth),
       new LossIsHonest(simulation),
+      new FilesGoAlong(simulation),
       this.#pools,
     ];
     simulation.sandboxes.watch((_id, before, after) => this.rowChanged({ before, after, by: simulation.actor }));
@@ -121,6 +124,10 @@ export class Laws implements Required<Law> {
 
   boxChanging(box: FaultyBox, to: FaultyBox['state']): void {
     for (const law of this.#laws) law.boxChanging?.(box, to, this.#simulation.actor);
+  }
+
+  fileWritten(boxName: string, path: string): void {
+    for (const law of this.#laws) law.fileWritten?.(boxName, path);
   }
 
   boxRenewed(box: FaultyBox): void {

@@ -125,6 +125,11 @@ const MEETING_MUTANTS: readonly Mutant[] = [
 ].map((each) => ({ ...each, theme: 'meeting' }));
 
 export const MUTANTS: readonly Mutant[] = [
+  mutant('what takes the place of an open sandbox runs before it has the files', '10', [
+    'src/manager/recreate-tighter.ts',
+    'isCarried ? carrying(engine, old) : undefined, signal);',
+    'undefined, signal);\n    if (made !== undefined && isCarried) await carrying(engine, old)(made.live.handle, made.live.record, signal);',
+  ]),
   mutant('the intent row is skipped', '1', [
     'src/manager/make-sandbox.ts',
     'const intent = await commit(prepared.plan.row);',

@@ -36,7 +36,7 @@ export function wireHandle(simulation: Simulation, process: SimulatedProcess, ha
   return {
     ...handle,
     commands: wireCommands(handle.commands, call, begins),
-    files: wireFiles(handle.files, call),
+    files: wireFiles(handle.files, call, (path) => simulation.laws.fileWritten(name, path)),
     close: async () => {
       closed.abort(refusal());
       await handle.close();
@@ -89,7 +89,7 @@ function wireRunning(running: RunningCommand, call: CallBox): RunningCommand {
   };
 }
 
-function wireFiles(files: Files, call: CallBox): Files {
+function wireFiles(files: Files, call: CallBox, written: (path: string) => void): Files {
   return new Proxy(files, {
     get(target, name) {
       const member = Reflect.get(target, name, target) as (...given: unknown[]) => Promise<unknown>;
@@ -97,6 +97,10 @@ function wireFiles(files: Files, call: CallBox): Files {
         return async function* (path: string): AsyncIterable<Uint8Array> {
           yield await call(`read ${path}`, undefined, () => target.read(path));
         };
+      }
+      if (name === 'write') {
+        return (...given: Parameters<Files['write']>) =>
+          call('files.write', undefined, () => target.write(...given).then(() => written(given[0])));
       }
       return (...given: unknown[]) =>
         call(`files.${String(name)}`, undefined, () => Reflect.apply(member, target, given));

@@ -1,0 +1,46 @@
+/** A network that is cut by a new sandbox: what the next use finds when that did not come to its end. */
+import { describe, expect, it } from 'vitest';
+import { MINUTE, Stage } from '../../test/setup/stage.ts';
+import { settle } from '../testing/index.ts';
+
+const KEY = { user: 'ada', task: 'thesis' };
+const CAPABILITIES = ['network-open', 'network-none', 'pause'] as const;
+
+describe('a sandbox that takes the place of an open one', () => {
+  it('is not used when its maker died before the files were there, and the next user is told', async () => {
+    const stage = new Stage();
+    const [a, b] = [
+      await stage.process({ capabilities: CAPABILITIES }),
+      await stage.process({ capabilities: CAPABILITIES }),
+    ];
+    const session = await a.manager.session(KEY);
+    await session.files.write('a.txt', 'kept');
+    await stage.clock.advance(1_000);
+    stage.world.plan('command', { type: 'stuck' }, { type: 'stuck' });
+    session.markPrivate('customer data read').catch(() => undefined);
+    await settle();
+    const halfFilled = (await stage.store.getSession(session.key))?.sandbox;
+    expect(halfFilled?.state).toBe('creating');
+    a.kill();
+    const next = await stage.passing(b.manager.session(KEY));
+    expect(next.sandboxId).not.toBe(halfFilled?.id);
+    expect(next.notices).toMatchObject([{ type: 'replaced' }]);
+    await stage.passing(b.manager.sweep());
+    const old = stage.world.boxes.find((box) => box.network === 'open');
+    expect(old?.state).toBe('paused');
+  });
+
+  it('goes when the files cannot be carried over, and the next user is told', async () => {
+    const stage = new Stage();
+    const { manager } = await stage.process({ capabilities: CAPABILITIES });
+    const session = await manager.session(KEY);
+    await session.files.write('a.txt', 'kept');
+    await stage.clock.advance(1_000);
+    stage.world.plan('command', { type: 'refused' }, { type: 'refused' });
+    await expect(stage.passing(session.markPrivate('secret'), MINUTE)).rejects.toMatchObject({
+      code: 'NETWORK_NOT_ENFORCEABLE',
+    });
+    expect(stage.world.boxes.map((box) => [box.network, box.state])).toEqual([['open', 'paused']]);
+    expect((await manager.session(KEY)).notices).toMatchObject([{ type: 'replaced' }]);
+  });
+});
