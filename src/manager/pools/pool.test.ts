@@ -1,6 +1,7 @@
 /** Pools: a clean sandbox for everybody who asks, in the order of coming, and nobody sees what another left. */
 import { describe, expect, it } from 'vitest';
 import type { Lease } from '../../core/api.ts';
+import { sleep } from '../../core/clock.ts';
 import { SubletError } from '../../core/errors.ts';
 import type { PoolDefinition, PoolInfo } from '../../core/pools.ts';
 import { settle } from '../../testing/index.ts';
@@ -167,6 +168,29 @@ describe('a full pool', () => {
     const events = await manager.events({});
     expect(events.filter(({ type }) => type === 'pool.exhausted')).toHaveLength(1);
     expect(await manager.pools.stats(POOL)).toMatchObject({ timeouts: 1 });
+  });
+
+  it('puts back what came for one who is just being told that nothing came', async () => {
+    const { stage, manager } = await pool({ maxTotal: 1 });
+    const { pools } = stage.store;
+    const first = await stage.passing(manager.lease(POOL), SECOND);
+    const [take, counts] = [pools.take.bind(pools), pools.counts.bind(pools)];
+    let isTaken = false;
+    pools.take = async (wish) => {
+      const taken = await take(wish);
+      isTaken ||= taken !== undefined;
+      if (taken !== undefined) await sleep(stage.clock, 6 * SECOND);
+      return taken;
+    };
+    const waiting = manager.lease(POOL, { timeoutMs: 5 * SECOND }).catch((error: unknown) => error);
+    await settle();
+    await stage.passing(first.release(), 3 * SECOND);
+    expect(isTaken).toBe(true);
+    pools.counts = (...asked) => sleep(stage.clock, 8 * SECOND).then(() => counts(...asked));
+    await stage.clock.advance(20 * SECOND);
+    pools.counts = counts;
+    expect(await waiting).toMatchObject({ code: 'POOL_EXHAUSTED' });
+    expect(await info(manager)).toMatchObject({ total: 1, idle: 1, leased: 0 });
   });
 
   it('refuses at once where the pool says so', async () => {

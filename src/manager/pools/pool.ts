@@ -143,6 +143,11 @@ export class Pool {
     let cleanUp = (): void => {};
     try {
       return await new Promise<Taken>((resolve, reject) => {
+        // At once, so that nobody gives to one who has given up and is still to hear so.
+        const giveUp = (cause: Error): void => {
+          isOver = true;
+          reject(cause);
+        };
         const waiter: Waiter = {
           wish,
           ticket,
@@ -150,26 +155,25 @@ export class Pool {
             if (!isOver) resolve(taken);
             return !isOver;
           },
-          refuse: reject,
+          refuse: giveUp,
         };
-        const abort = (event: Event): void => reject(abortedError(event.target as AbortSignal));
-        const cancel = clock.schedule(timeoutMs, () => reject(new TimedOut()));
-        for (const signal of [options.signal, engine.closing]) signal?.addEventListener('abort', abort, { once: true });
+        const abort = (event: Event): void => giveUp(abortedError(event.target as AbortSignal));
+        const cancel = clock.schedule(timeoutMs, () => giveUp(new TimedOut()));
+        const signals = [options.signal, engine.closing];
+        for (const signal of signals) signal?.addEventListener('abort', abort, { once: true });
         cleanUp = () => {
-          isOver = true;
           cancel();
-          for (const signal of [options.signal, engine.closing]) signal?.removeEventListener('abort', abort);
+          for (const signal of signals) signal?.removeEventListener('abort', abort);
           this.#queue.remove(waiter);
         };
-        if (options.signal?.aborted === true) reject(abortedError(options.signal));
-        else this.#queue.add(waiter);
-      });
+        const aborted = signals.find((signal) => signal?.aborted === true);
+        if (aborted === undefined) this.#queue.add(waiter);
+        else giveUp(abortedError(aborted));
+      }).finally(() => cleanUp());
     } catch (cause) {
       const error = cause instanceof TimedOut ? await this.#exhausted(plan, timeoutMs) : cause;
       engine.inBackground('place in the queue not given up', store.pools.unqueue(ticket));
       throw error;
-    } finally {
-      cleanUp();
     }
   }
 
