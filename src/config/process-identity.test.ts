@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { machineOf } from '../core/host-id.ts';
 import { homePaths } from './home.ts';
 import { isRunning, readIdentity } from './process-identity.ts';
 
@@ -22,6 +23,13 @@ describe('readIdentity', () => {
     expect(await readIdentity(home)).toEqual(identity);
     expect(identity).toMatchObject({ pid: process.pid, hostName: os.hostname() });
     expect(await isRunning(identity)).toBe(true);
+  });
+
+  it('tells homes of one machine apart, and is the same for all who ask first', async () => {
+    const [one, other] = [await newHome(), await newHome()];
+    const asked = await Promise.all([one, one, one, other].map((home) => readIdentity(home)));
+    expect(new Set(asked.map(({ hostId }) => hostId)).size).toBe(2);
+    if (await hasMachineId()) expect(new Set(asked.map(({ hostId }) => machineOf(hostId))).size).toBe(1);
   });
 });
 
@@ -59,6 +67,10 @@ describe.runIf(process.platform === 'linux')('isRunning', () => {
     }
   });
 });
+
+async function hasMachineId(): Promise<boolean> {
+  return (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim() !== '';
+}
 
 async function newHome(): Promise<ReturnType<typeof homePaths>> {
   const home = await mkdtemp(path.join(os.tmpdir(), 'sublet-identity-'));

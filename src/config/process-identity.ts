@@ -4,6 +4,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, platform } from 'node:os';
 import { join } from 'node:path';
+import { toHostId } from '../core/host-id.ts';
 import { ensureHome, type HomePaths } from './home.ts';
 
 export interface ProcessIdentity {
@@ -29,12 +30,13 @@ export async function readIdentity(home: HomePaths): Promise<ProcessIdentity> {
   };
 }
 
-// Containers often have no machine id, or an empty one: then the home has one of its own.
+// Containers often have no machine id, or an empty one: then the home's stands for both.
 async function readHostId(home: HomePaths): Promise<string> {
   const machineId = readText('/etc/machine-id');
-  if (machineId) return machineId;
   const file = join(home.home, 'host-id');
-  return readText(file) || makeHostId(home, file);
+  if (!machineId) return readText(file) || makeHostId(home, file);
+  // Nothing is kept in a home that cannot be written.
+  return toHostId(machineId, readText(file) || (await makeHostId(home, file).catch(() => undefined)));
 }
 
 // A link fails when the name is taken, so that of several first processes all read what one wrote.

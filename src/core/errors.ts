@@ -46,7 +46,12 @@ export const ERROR_CODES = {
   LEASE_HELD: { status: 409, exit: 75, retryable: true, title: 'Somebody else has the exclusive use of the sandbox.' },
   LEASE_LOST: { status: 410, exit: 70, retryable: false, title: 'The exclusive use of the sandbox has ended.' },
   POOL_EXHAUSTED: { status: 503, exit: 75, retryable: true, title: 'The pool had no sandbox to give in time.' },
-  WRONG_HOST: { status: 421, exit: 69, retryable: false, title: 'The sandbox lives on another machine.' },
+  WRONG_HOST: {
+    status: 421,
+    exit: 69,
+    retryable: false,
+    title: 'The sandbox lives on another machine, or in another home.',
+  },
   CREATE_FAILED: { status: 502, exit: 70, retryable: true, title: 'The sandbox could not be made.' },
   ROUTE_EXHAUSTED: {
     status: 503,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ProcessPlace } from './liveness.ts';
 import { HEARTBEAT_MS, SILENCE_LIMIT_MS, isSamePlace, judgeLife } from './liveness.ts';
 
-const HERE: ProcessPlace = { hostId: 'alpha', bootId: 'boot-1', pidNamespace: 'pid:[1]' };
+const HERE: ProcessPlace = { hostId: 'alpha:a', bootId: 'boot-1', pidNamespace: 'pid:[1]' };
 const LONG = SILENCE_LIMIT_MS;
 
 describe('judgeLife', () => {
@@ -16,6 +16,10 @@ describe('judgeLife', () => {
     ['numbers its processes apart and stood still', { pidNamespace: 'pid:[2]' }, undefined, LONG, 'dead'],
     ['is on another host and was heard of', { hostId: 'beta' }, undefined, LONG - 1, 'unknown'],
     ['is on another host and stood still', { hostId: 'beta' }, undefined, LONG, 'dead'],
+    ['is of another home and runs here', { hostId: 'alpha:b' }, true, LONG, 'alive'],
+    ['is of another home and does not run here', { hostId: 'alpha:b' }, false, 0, 'dead'],
+    ['may be on a copy of this machine', { hostId: 'alpha:b', bootId: 'b' }, undefined, LONG - 1, 'unknown'],
+    ['is of an earlier boot, from before homes were named', { hostId: 'alpha', bootId: 'b' }, true, 0, 'dead'],
     ['is on another host that booted at another time', { hostId: 'beta', bootId: 'b' }, undefined, 0, 'unknown'],
   ] as const)('of one that %s', (_, difference, isRunning, silentMs, expected) => {
     expect(judgeLife({ ...HERE, ...difference }, HERE, { isRunning, silentMs })).toBe(expected);

@@ -1,4 +1,5 @@
 /** Whether the process that owns something still lives: a pure judgement of facts. */
+import { isInHome, machineOf } from './host-id.ts';
 
 export type Liveness = 'alive' | 'dead' | 'unknown';
 
@@ -24,15 +25,17 @@ export const SILENCE_LIMIT_MS: number = 30 * HEARTBEAT_MS;
 
 /** True when the kernel here can be asked about the owner's pid. */
 export function isSamePlace(owner: ProcessPlace, here: ProcessPlace): boolean {
-  return owner.hostId === here.hostId && !isOtherBoot(owner, here) && owner.pidNamespace === here.pidNamespace;
+  const isSameMachine = machineOf(owner.hostId) === machineOf(here.hostId);
+  return isSameMachine && !isOtherBoot(owner, here) && owner.pidNamespace === here.pidNamespace;
 }
 
 /**
- * On the same machine a process is as alive as the kernel says, and nothing outlives a boot. Elsewhere only its
- * heartbeats speak; the time of day, which can be set, does not count.
+ * On the same machine a process is as alive as the kernel says, and nothing of a home outlives a boot. Elsewhere only its
+ * heartbeats speak; the time of day, which can be set, does not count. Of another home and another boot it may be on a machine
+ * that was made from the same image.
  */
 export function judgeLife(owner: ProcessPlace, here: ProcessPlace, signs: LifeSigns): Liveness {
-  if (owner.hostId === here.hostId && isOtherBoot(owner, here)) return 'dead';
+  if (isInHome(owner.hostId, here.hostId) && isOtherBoot(owner, here)) return 'dead';
   if (isSamePlace(owner, here)) {
     if (signs.isRunning === undefined) return 'unknown';
     return signs.isRunning ? 'alive' : 'dead';

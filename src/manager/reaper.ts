@@ -8,6 +8,7 @@ import { describe } from './engine.ts';
 import type { LanePass } from './lanes.ts';
 import { Lanes } from './lanes.ts';
 import type { OwnerCensus } from './owner-watch.ts';
+import { placeOf } from './provider-call.ts';
 import { reconcile } from './reconcile.ts';
 import { recoverOwner } from './recover-owners.ts';
 import { sweepDue } from './sweep.ts';
@@ -109,8 +110,8 @@ export class Reaper {
     const engine = this.#engine;
     const { reconcileIntervalMs: ms } = engine.config;
     const elapsed = engine.ports.clock.elapsed();
-    const { boundToHost } = await engine.ports.provider(placement.provider, placement.profile);
-    const where = boundToHost === true ? `@${engine.ports.identity.hostId}` : '';
+    const place = placeOf(engine, await engine.ports.provider(placement.provider, placement.profile));
+    const where = place === undefined ? '' : `@${place}`;
     const turn = `reconcile:${placement.provider}/${placement.profile}${where}`;
     if (ms <= 0 || elapsed - (this.#comparedAt.get(turn) ?? -Infinity) < ms) return [];
     if (!(await engine.ports.store.ledger.claimTurn(turn, engine.ownerId, engine.now(), ms))) return [];

@@ -13,7 +13,7 @@ import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { judgeMissingSandboxes } from './missing-sandboxes.ts';
 import { judgeOrphans } from './orphans.ts';
-import { isElsewhere } from './provider-call.ts';
+import { isElsewhere, placeOf } from './provider-call.ts';
 import type { Pass } from './reconcile-pass.ts';
 import { sandboxPages } from './sandbox-pages.ts';
 import { judgeSandbox, settleSandbox, toReapVerdict } from './settle-sandbox.ts';
@@ -138,6 +138,7 @@ async function listAll(engine: Engine, provider: SandboxProvider): Promise<reado
 }
 
 function scopeOf(engine: Engine, provider: SandboxProvider, placement: Placement): string {
-  const place = `${placement.provider}/${placement.profile}`;
-  return provider.boundToHost === true ? `${place}@${engine.ports.identity.hostId}` : place;
+  const whole = `${placement.provider}/${placement.profile}`;
+  const place = placeOf(engine, provider);
+  return place === undefined ? whole : `${whole}@${place}`;
 }

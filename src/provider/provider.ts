@@ -66,8 +66,11 @@ export interface ListedSandbox {
 export interface SandboxProvider {
   readonly id: string;
   readonly capabilities: ReadonlySet<Capability>;
-  /** Its sandboxes can be reached, listed and destroyed only from the machine on which they were made. */
-  readonly boundToHost?: boolean | undefined;
+  /**
+   * Its sandboxes can be reached, listed and destroyed only from the machine on which they were made. `home`: only from the home in
+   * which they were made, because what it knows of them is kept there.
+   */
+  readonly boundToHost?: boolean | 'home' | undefined;
   /**
    * Makes the sandbox and returns when commands can run. The same name again returns the same sandbox.
    * If `signal` aborts or it throws, nothing is left behind that `destroy(ref)` would not remove.

@@ -39,7 +39,7 @@ export interface FaultyProviderOptions {
   /** Default: all it can do. */
   readonly capabilities?: readonly Capability[] | undefined;
   /** Its sandboxes can be reached from its own machine only. Default false. */
-  readonly boundToHost?: boolean | undefined;
+  readonly boundToHost?: SandboxProvider['boundToHost'];
   /** Sandboxes on one page of `list`. Default 2, so that a second page is never far. */
   readonly pageSize?: number | undefined;
 }

@@ -4,7 +4,7 @@ import type { OwnerRecord, SandboxRecord } from '../../store/records.ts';
 import { destroySandbox } from '../destroy-sandbox.ts';
 import type { Engine } from '../engine.ts';
 import { giveTo, livingOwner } from '../heirs.ts';
-import { isElsewhere } from '../provider-call.ts';
+import { isElsewhere, placeOf } from '../provider-call.ts';
 
 const AT_ONCE = 16;
 const RESTING = ['running', 'paused', 'stopped'] as const;
@@ -12,9 +12,9 @@ const RESTING = ['running', 'paused', 'stopped'] as const;
 /** Another process that keeps a pool of what the sandbox is, and can reach it. */
 export async function livingKeeper(engine: Engine, record: SandboxRecord): Promise<OwnerRecord | undefined> {
   if (record.pool === undefined) return undefined;
-  const { boundToHost } = await engine.ports.provider(record.provider, record.profile);
+  const place = placeOf(engine, await engine.ports.provider(record.provider, record.profile));
   for (const { lane, owner } of await engine.ports.store.pools.keepers(record.pool)) {
-    if (lane !== record.lane || (boundToHost === true && owner.hostId !== record.hostId)) continue;
+    if (lane !== record.lane || (place !== undefined && owner.hostId !== record.hostId)) continue;
     const heir = await livingOwner(engine, owner.id);
     if (heir !== undefined) return heir;
   }

@@ -10,6 +10,7 @@ import type { SandboxProvider } from '../../provider/provider.ts';
 import type { PoolScope } from '../../store/pools.ts';
 import { checkCapabilities, requireCapability } from '../check-capabilities.ts';
 import type { Engine } from '../engine.ts';
+import { placeOf } from '../provider-call.ts';
 
 export interface PoolPlan {
   readonly name: string;
@@ -45,7 +46,7 @@ export async function planPool(
   const provider = await engine.ports.provider(wanted.provider, wanted.profile);
   checkCapabilities(provider, wanted);
   if (settings.minPaused > 0) requireCapability(provider, 'pause');
-  const hostId = provider.boundToHost === true ? engine.ports.identity.hostId : undefined;
+  const hostId = placeOf(engine, provider) === undefined ? undefined : engine.ports.identity.hostId;
   return { name, wanted, env, settings, provider, lane: laneOf(wanted, hostId), scope: { pool: name, hostId } };
 }
 

@@ -32,7 +32,7 @@ interface Held {
 export class BoxliteProvider implements SandboxProvider {
   readonly id = 'boxlite';
   readonly capabilities: ReadonlySet<Capability>;
-  readonly boundToHost: boolean;
+  readonly boundToHost: false | 'home';
   readonly #context: ProviderContext;
   readonly #config: BoxliteConfig;
   readonly #api: BoxliteApi;
@@ -43,14 +43,14 @@ export class BoxliteProvider implements SandboxProvider {
     this.#context = context;
     this.#config = config;
     this.#api = api;
-    this.boundToHost = config.place.kind === 'machine';
+    this.boundToHost = config.place.kind === 'machine' && 'home';
     this.capabilities = capabilitiesOf(config);
     this.#boxes = new ServiceSandboxes(new BoxliteService(api, config), context);
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
     assertPossible(spec);
-    if (this.boundToHost) await assertVmSupport();
+    if (this.boundToHost === 'home') await assertVmSupport();
     return this.#handle(spec.name, await this.#boxes.create(spec, signal), spec.env);
   }
 

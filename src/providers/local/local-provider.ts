@@ -27,7 +27,7 @@ let isWarned = false;
 export class LocalProvider implements SandboxProvider {
   readonly id = 'local';
   readonly capabilities: ReadonlySet<Capability> = new Set(LOCAL_CAPABILITIES);
-  readonly boundToHost = true;
+  readonly boundToHost = 'home';
   readonly #context: ProviderContext;
   readonly #pipes: FifoPool;
 

@@ -50,7 +50,7 @@ import { usageOf } from './usage.ts';
 export class NamespaceProvider implements SandboxProvider {
   readonly id = 'namespace';
   readonly capabilities: ReadonlySet<Capability> = new Set(CAPABILITIES);
-  readonly boundToHost = true;
+  readonly boundToHost = 'home';
   readonly #context: ProviderContext;
   readonly #stateDir: string;
   readonly #privileges: Privileges = currentPrivileges();
