@@ -24,6 +24,8 @@ export interface ManagerOptions {
   /** How long a provider may take for anything but a create. */
   readonly providerTimeoutMs?: number | undefined;
   readonly healthCheckTimeoutMs?: number | undefined;
+  /** How large a snapshot may become: what a sandbox says is in its working directory costs it nothing. */
+  readonly maxSnapshotBytes?: number | undefined;
   /** Injectable so that a simulation is repeatable. */
   readonly random?: RandomBytes | undefined;
   /** What a slow create is doing. */
@@ -43,6 +45,7 @@ export interface ManagerConfig {
   readonly abortGraceMs: number;
   readonly providerTimeoutMs: number;
   readonly healthCheckTimeoutMs: number;
+  readonly maxSnapshotBytes: number;
   readonly random: RandomBytes;
   readonly onProgress: (progress: { readonly sandboxId: SandboxId; readonly message: string }) => void;
   readonly onClose: (hasLeft: boolean) => Promise<void>;
@@ -60,6 +63,7 @@ export function toManagerConfig(options: ManagerOptions): ManagerConfig {
     abortGraceMs: options.abortGraceMs ?? 5_000,
     providerTimeoutMs: options.providerTimeoutMs ?? 60_000,
     healthCheckTimeoutMs: options.healthCheckTimeoutMs ?? HEALTH_CHECK_TIMEOUT_MS,
+    maxSnapshotBytes: options.maxSnapshotBytes ?? 8 * 2 ** 30,
     random: options.random ?? cryptoBytes,
     onProgress: options.onProgress ?? ((): void => {}),
     onClose: options.onClose ?? (async (): Promise<void> => {}),

@@ -14,6 +14,7 @@ import { silentLog } from '../telemetry/log.ts';
 import { FaultyWorld, createFaultyPorts } from '../testing/index.ts';
 import type { Manager } from './create-manager.ts';
 import { createManager } from './create-manager.ts';
+import type { ManagerOptions } from './manager-options.ts';
 import type { ManagerPorts } from './ports.ts';
 
 const KEY = { user: 'ada', task: 'thesis' };
@@ -174,6 +175,19 @@ describe.runIf(process.platform === 'linux')('a snapshot', () => {
     expect((await store.getSession(session.key))?.session.snapshot).toBeUndefined();
   });
 
+  it('that would be larger than it may is not kept, whatever the files say they are', async () => {
+    const manager = await open({}, { maxSnapshotBytes: 2 ** 20 });
+    const session = await manager.session(KEY);
+    await session.files.write('small', 'kept');
+    const { id } = await session.snapshot();
+    await session.commands.run('truncate -s 10T large');
+    const refused = { code: 'FILE_FAILED', hint: expect.stringContaining('holes') };
+    await expect(session.snapshot()).rejects.toMatchObject(refused);
+    const [folder = ''] = await readdir(path.join(directory, 'snapshots'));
+    const names = await readdir(path.join(directory, 'snapshots', folder));
+    expect(names.toSorted()).toEqual([`${id}.tar`, 'session.json']);
+  });
+
   it('of a sandbox of no session is refused', async () => {
     const manager = await open();
     await manager.ephemeral({}, async ({ sandboxId }) => {
@@ -182,12 +196,12 @@ describe.runIf(process.platform === 'linux')('a snapshot', () => {
   });
 });
 
-async function open(instead: Partial<ManagerPorts> = {}): Promise<Manager> {
+async function open(instead: Partial<ManagerPorts> = {}, options: ManagerOptions = {}): Promise<Manager> {
   const policy: Partial<LifecyclePolicy> = { onLost: 'restore', onExit: 'keep' };
   const ports = createFaultyPorts(new FaultyWorld(systemClock), store, { id: 'local', policy });
   const snapshots = async (): Promise<ReturnType<typeof createSnapshotFiles>> =>
     createSnapshotFiles(path.join(directory, 'snapshots'));
-  const manager = await createManager({ ...ports, provider: async () => provider, snapshots, ...instead });
+  const manager = await createManager({ ...ports, provider: async () => provider, snapshots, ...instead }, options);
   opened.push(manager);
   return manager;
 }

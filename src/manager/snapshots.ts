@@ -14,7 +14,10 @@ import { emptyWorkspace, hasTar, packWorkspace, unpackWorkspace } from './worksp
 
 const RESTORE_MS = 10 * 60_000;
 
-/** Busy while it lasts. UNSUPPORTED where nothing is kept or the sandbox has no tar; USAGE for a sandbox of no session. */
+/**
+ * Busy while it lasts. UNSUPPORTED where nothing is kept or the sandbox has no tar; USAGE for a sandbox of no session; FILE_FAILED for
+ * more than there may be, of which nothing is kept.
+ */
 export async function takeSnapshot(engine: Engine, live: LiveSandbox, cause: string): Promise<SnapshotInfo> {
   const { sessionKey: key, id } = live.record;
   if (key === undefined)
@@ -25,7 +28,9 @@ export async function takeSnapshot(engine: Engine, live: LiveSandbox, cause: str
   const end = live.begin(() => engine.now());
   try {
     await assertTar(live.handle, id);
-    const saved = await packWorkspace(live.handle, (content) => archive.save(key, content), engine.closing);
+    const save = (content: AsyncIterable<Uint8Array>): Promise<Omit<SnapshotInfo, 'at'>> =>
+      archive.save(key, upTo(engine.config.maxSnapshotBytes, content));
+    const saved = await packWorkspace(live.handle, save, engine.closing);
     const snapshot = { ...saved, at: engine.now() };
     await engine.register();
     if ((await engine.ports.store.keepSnapshot(key, { sandboxId: id, snapshot, cause })) === undefined)
@@ -38,6 +43,23 @@ export async function takeSnapshot(engine: Engine, live: LiveSandbox, cause: str
   } finally {
     end();
   }
+}
+
+async function* upTo(maxBytes: number, content: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    yield chunk;
+  }
+}
+
+function tooLarge(maxBytes: number): SubletError {
+  const limit = `${maxBytes / 2 ** 30} GiB`;
+  return new SubletError('FILE_FAILED', `The working directory is more than the ${limit} that a snapshot may have.`, {
+    details: { maxBytes },
+    hint: 'Remove what is large: du -a --apparent-size . | sort -n | tail. A file with holes counts as if it were full.',
+  });
 }
 
 /** How the sandbox that replaces this one gets its working directory back; undefined when there is nothing to restore. */
