@@ -15,27 +15,36 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export function createEngine(env: Environment, terminal: Terminal): Engine {
   let opened: Promise<Sublet> | undefined;
+  let said: Promise<void> = Promise.resolve();
+  const warn = (fields: object, message: string): void => {
+    // One after the other, and only then is what words them loaded: nearly every command ends without a warning.
+    said = said.then(async () => {
+      const { toWarning } = await import('./render/to-warning.ts');
+      await terminal.write('stderr', `sublet: warning: ${toWarning(fields, message)}\n`);
+    });
+  };
   return {
     get isOpen() {
       return opened !== undefined;
     },
-    sublet: (expects) => (opened ??= openEngine(env, terminal, expects)),
+    sublet: (expects) => (opened ??= openEngine(env, warn, expects)),
     async close() {
       // An engine that failed to open has nothing to close, and its opener has the error.
       const sublet = await opened?.catch(() => undefined);
       await sublet?.close();
+      await said;
     },
   };
 }
 
-async function openEngine(env: Environment, terminal: Terminal, expects?: ExpectedOptions): Promise<Sublet> {
-  const [{ open }, log] = await Promise.all([import('../open.ts'), createLog(env, terminal)]);
+async function openEngine(env: Environment, warn: Log['warn'], expects?: ExpectedOptions): Promise<Sublet> {
+  const [{ open }, log] = await Promise.all([import('../open.ts'), createLog(env, warn)]);
   // The command line answers signals itself: it closes the engine on the way out.
   return open({ env, log, handleSignals: false, onProgress: updateProgress, expects });
 }
 
 // Warnings as a person reads them; `SUBLET_LOG` turns on the log with its times and fields.
-async function createLog(env: Environment, terminal: Terminal): Promise<Log> {
+async function createLog(env: Environment, warn: Log['warn']): Promise<Log> {
   if (env['SUBLET_LOG']) {
     const [{ createStderrLog }, { parseLogLevel }] = await Promise.all([
       import('../telemetry/stderr-log.ts'),
@@ -43,7 +52,5 @@ async function createLog(env: Environment, terminal: Terminal): Promise<Log> {
     ]);
     return createStderrLog({ level: parseLogLevel(env['SUBLET_LOG']) ?? 'warn' });
   }
-  const say = (_fields: object, message: string): void =>
-    void terminal.write('stderr', `sublet: warning: ${message}\n`);
-  return { debug() {}, info() {}, warn: say, error: say };
+  return { debug() {}, info() {}, warn, error: warn };
 }
