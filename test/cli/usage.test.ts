@@ -103,7 +103,9 @@ describe('config', () => {
   });
 
   it('keeps keys in a file that only its owner can read, and never shows a value', async () => {
-    await sublet.output(['config', 'set', 'E2B_API_KEY=e2b_very_secret']);
+    const { stderr } = await sublet.run(['config', 'set', 'E2B_API_KEY=e2b_very_secret']);
+    expect(stderr).toContain('history');
+    expect(stderr).not.toContain('e2b_very_secret');
     await sublet.output(['config', 'set', 'OTHER_KEY'], { input: 'piped_secret\n' });
     const file = path.join(sublet.home, 'config.env');
     expect((await stat(file)).mode & 0o777).toBe(0o600);

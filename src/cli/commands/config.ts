@@ -97,9 +97,21 @@ async function list(config: Config, json: boolean, { terminal }: CommandContext)
 
 async function keyAndValue(text: string, context: CommandContext): Promise<[string, string]> {
   const equals = text.indexOf('=');
-  if (equals !== -1) return [text.slice(0, equals), text.slice(equals + 1)];
+  if (equals !== -1) {
+    const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
+    if (isSecret(name, value)) await context.terminal.write('stderr', exposed(name));
+    return [name, value];
+  }
   const { readSecret } = await import('../read-secret.ts');
   return [text, await readSecret(text, context)];
+}
+
+function isSecret(name: string, value: string): boolean {
+  return /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/iu.test(name) || /:\/\/[^/@]*:[^/@]*@/u.test(value);
+}
+
+function exposed(name: string): string {
+  return `sublet: warning: The value of ${name} may be in your shell's history now, and was for others to see while this ran. Leave it out and be asked for it: sublet config set ${name}\n`;
 }
 
 function toText(value: unknown): string {
