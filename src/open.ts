@@ -62,11 +62,17 @@ export async function openManager(options: OpenOptions = {}): Promise<Manager> {
     once(opened, `${id}\0${profile}`, () => openProvider(installation, id, profile));
   // Before the store: opening that keeps this process busy, and the provider's processes can start meanwhile.
   if (options.expects !== undefined) await warm(installation, options.expects, provider);
+  const opening = openStore(options.store, config, options.expects !== undefined);
   const [{ createManager }, identity, store] = await Promise.all([
     import('./manager/create-manager.ts'),
     readIdentity(config.home),
-    openStore(options.store, config, options.expects !== undefined),
-  ]);
+    opening,
+  ]).catch(async (cause: unknown) => {
+    // What was given is its giver's.
+    const made = typeof options.store === 'object' ? undefined : await opening.catch(() => undefined);
+    await closeAll(opened, made).catch(() => {});
+    throw cause;
+  });
   const watch = new Watch({ ...options, config, log });
   const manager = await createManager(
     {
@@ -186,11 +192,14 @@ async function probeStore(config: Config): Promise<Probe> {
       return { usable: true, findings: [{ level: 'ok', name, message: 'made on first use' }] };
     }
     const store = await openStore(undefined, config);
-    const installation = await store.installation();
-    const owners = await findStaleOwners(store, config);
-    await store.close();
-    const answer: Finding = { level: 'ok', name, message: `answers, installation ${installation}` };
-    return { usable: true, findings: [answer, ...owners] };
+    try {
+      const installation = await store.installation();
+      const owners = await findStaleOwners(store, config);
+      const answer: Finding = { level: 'ok', name, message: `answers, installation ${installation}` };
+      return { usable: true, findings: [answer, ...owners] };
+    } finally {
+      await store.close();
+    }
   } catch (cause) {
     const { message, hint } = toSubletError(cause, 'STORE_FAILED');
     return { usable: false, findings: [{ level: 'fail', name, message, fix: hint }] };
@@ -279,10 +288,10 @@ function once<T>(known: Map<string, Promise<T>>, key: string, make: () => Promis
   return made;
 }
 
-async function closeAll(opened: ReadonlyMap<string, Promise<SandboxProvider>>, store: Store): Promise<void> {
+async function closeAll(opened: ReadonlyMap<string, Promise<SandboxProvider>>, store?: Store): Promise<void> {
   const providers = await Promise.allSettled(opened.values());
   await Promise.allSettled(
     providers.map(async (each) => (each.status === 'fulfilled' ? each.value.close() : undefined)),
   );
-  await store.close();
+  await store?.close();
 }
