@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { automaticProvider } from './automatic-provider.ts';
 import { isRunning, readIdentity } from './config/process-identity.ts';
 import { createConfig, type Config } from './config/config.ts';
-import { ensureHome, homePaths, type Environment } from './config/home.ts';
+import { assertMakeable, ensureHome, homePaths, type Environment } from './config/home.ts';
 import type { ResolvedConfig } from './config/resolve-sandbox.ts';
 import type { StoreName } from './config/store-choice.ts';
 import type { SandboxOptions, Sublet } from './core/api.ts';
@@ -189,6 +189,7 @@ async function probeStore(config: Config): Promise<Probe> {
     const { value: choice } = await config.store();
     name = choice.shown;
     if (choice.kind === 'sqlite' && (await isMissing(choice.path))) {
+      assertMakeable(config.home);
       return { usable: true, findings: [{ level: 'ok', name, message: 'made on first use' }] };
     }
     const store = await openStore(undefined, config);

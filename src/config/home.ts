@@ -1,5 +1,5 @@
 /** Where Sublet keeps its things: `~/.sublet`, or `SUBLET_HOME`. Nothing is made before the first write. */
-import { mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
@@ -42,6 +42,22 @@ export async function ensureHome({ home }: HomePaths): Promise<void> {
     throw unmakeable(home, cause as NodeJS.ErrnoException);
   }
 }
+
+/** Throws what `ensureHome` would, as far as can be told without making anything. */
+export function assertMakeable({ home }: HomePaths): void {
+  let above = home;
+  while (!existsSync(above) && dirname(above) !== above) above = dirname(above);
+  try {
+    accessSync(above, constants.W_OK);
+    // There everybody may write who may do everything, and nobody can make anything.
+    if (KERNELS_OWN.includes(statfsSync(above).type)) throw Object.assign(new Error('not a place'), { code: 'ENOENT' });
+  } catch (cause) {
+    throw unmakeable(home, cause as NodeJS.ErrnoException);
+  }
+}
+
+/** The magic numbers of /proc and /sys. */
+const KERNELS_OWN: readonly number[] = [0x9f_a0, 0x62_65_65_72];
 
 // One at a time: Node's own way to make all of them tries for ever where none can be made, as below /proc.
 function makeDirectories(dir: string, isLastTry = false): void {

@@ -49,6 +49,15 @@ describe.runIf(process.platform === 'linux')('a home that cannot be made', () =>
       );
     },
   );
+
+  it('is what doctor finds, without making it', async () => {
+    const { status, stdout } = await sublet.run(['doctor', 'local'], {
+      env: { SUBLET_HOME: '/proc/no-such-place/home' },
+    });
+    expect(status).not.toBe(0);
+    expect(stdout).toContain('nothing can be made there');
+    expect(stdout).not.toContain('made on first use');
+  });
 });
 
 describe('usage errors', () => {
