@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -58,6 +58,16 @@ describe('the file', () => {
   it('is empty when it is missing, and reading makes nothing', async () => {
     expect(await read()).toEqual({ values: {}, warnings: [] });
     expect(await readdir(root)).toEqual([]);
+  });
+
+  it('loses no key of several that are set at once, also after one who was killed at it', async () => {
+    await mkdir(paths.home, { recursive: true });
+    await writeFile(`${paths.configEnv}.lock`, '');
+    await utimes(`${paths.configEnv}.lock`, 0, 0);
+    const names = Array.from({ length: 20 }, (_, index) => `KEY_${index}`);
+    await Promise.all(names.map((name) => setConfigEnv(paths, name, 'value')));
+    expect([...(await readConfigEnv(paths, () => {})).keys()].toSorted()).toEqual(names.toSorted());
+    expect(await readdir(paths.home)).toEqual(['config.env']);
   });
 
   it('is made with mode 600 in a home of mode 700', async () => {

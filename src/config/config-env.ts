@@ -59,12 +59,15 @@ export async function setConfigEnv(paths: HomePaths, name: string, value: string
       hint: 'A name is letters, digits and underscores: E2B_API_KEY.',
     });
   }
-  const text = await readFile(paths.configEnv, 'utf8').catch((cause: unknown) => {
-    if (isMissing(cause)) return '';
-    throw unreadableError(paths.configEnv, cause);
-  });
   await ensureHome(paths);
-  await writePrivateFile(paths.configEnv, withKey(text, name, value));
+  const { aloneWithFile } = await import('./alone-with-file.ts');
+  await aloneWithFile(paths.configEnv, async () => {
+    const text = await readFile(paths.configEnv, 'utf8').catch((cause: unknown) => {
+      if (isMissing(cause)) return '';
+      throw unreadableError(paths.configEnv, cause);
+    });
+    await writePrivateFile(paths.configEnv, withKey(text, name, value));
+  });
 }
 
 // The last assignment counts when there are several, so all of them go and one takes the place of the first.
