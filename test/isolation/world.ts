@@ -135,14 +135,7 @@ export function sh(sandbox: SandboxHandle, script: string): Promise<CommandResul
   return sandbox.commands.run(script, { timeoutMs: 30_000 });
 }
 
-/** Waits for a fact that another process makes true. */
-export async function until(fact: () => Promise<boolean>, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 400; attempt++) {
-    if (await fact()) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`Never came true: ${what}`);
-}
+export { until } from './until.ts';
 
 async function processesIn(pidNamespace: string): Promise<readonly string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
