@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SubletError } from '../../src/core/errors.ts';
 import type { SandboxHandle, SandboxProvider } from '../../src/provider/provider.ts';
 import { provider as module } from '../../src/providers/namespace/index.ts';
@@ -12,6 +12,10 @@ import { canRun, contextOf, isAlive, isRoot, openWorld, signal, until } from './
 
 const world = await openWorld();
 const opened: SandboxProvider[] = [];
+const made: SandboxHandle[] = [];
+afterEach(async () => {
+  for (const { ref } of made.splice(0)) await world.provider.destroy(ref, signal);
+});
 afterAll(() => Promise.all(opened.map((each) => each.close())));
 
 async function connected(uplink: TapTool): Promise<readonly [SandboxProvider, SandboxHandle]> {
@@ -19,6 +23,7 @@ async function connected(uplink: TapTool): Promise<readonly [SandboxProvider, Sa
   opened.push(provider);
   const spec = { name: `iso-${randomUUID()}`, labels: {}, kind: 'execution', network: 'open' } as const;
   const sandbox = await provider.create({ ...spec, ephemeral: false }, signal);
+  made.push(sandbox);
   await until(async () => (await devices(sandbox)).length > 1, 'the sandbox has a network device');
   return [provider, sandbox];
 }
@@ -54,13 +59,12 @@ const [tool] = tools.flat();
 describe.runIf(canRun && (await mayOpenTun()))('what carries a network', () => {
   for (const each of tools.flat()) {
     it(`has a filter of system calls, and as root none of the host’s programs: ${each}`, async () => {
-      const [provider, sandbox] = await connected(each);
+      const [, sandbox] = await connected(each);
       const { uplink } = await world.record(sandbox);
       if (uplink === undefined || 'device' in uplink) throw new Error('No process carries the network.');
       const status = (): Promise<string> => readFile(`/proc/${uplink.pid}/status`, 'utf8');
       await until(async () => /^Seccomp:\t2$/mu.test(await status()), 'it filters system calls');
       const [root, privileges] = [await visibleTo(uplink.pid), await status()];
-      await provider.destroy(sandbox.ref, signal);
       expect(privileges).toMatch(/^NoNewPrivs:\t1$/mu);
       if (isRoot) expect(root).not.toContain('usr');
     });
@@ -77,7 +81,6 @@ describe.runIf(canRun && tool !== undefined && (await mayOpenTun()))('cutting a 
       await until(async () => !(await isAlive(shells[0] as number)), 'the watching shell is gone');
       await provider.setNetwork?.(sandbox.ref, 'none', signal);
       const left = await devices(sandbox);
-      await provider.destroy(sandbox.ref, signal);
       expect(left).toEqual(['lo']);
     });
   }
@@ -93,7 +96,6 @@ describe.runIf(canRun && tool !== undefined && (await mayOpenTun()))('cutting a 
     await inside('delete', 'one');
     await provider.setNetwork?.(sandbox.ref, 'none', signal);
     const cut = await world.record(sandbox);
-    await provider.destroy(sandbox.ref, signal);
     expect(SubletError.is(error, 'PROVIDER_UNAVAILABLE') && error.hint).toContain('counts as open');
     expect([refused.network, cut.network]).toEqual(['open', 'none']);
   });
