@@ -31,8 +31,10 @@ function readStartTicks(pid: number): number | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  } catch {
-    return undefined;
+  } catch (cause) {
+    // Who has no descriptor left to look has not seen that it is gone.
+    if (['ENOENT', 'ESRCH'].includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw cause;
   }
   // The second field is the program's name in parentheses and may hold anything, so fields count from the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
