@@ -1,5 +1,5 @@
 /** The `sublet` command: finds the command, runs it, and turns whatever happens into an exit status. */
-import { SubletError, toSubletError } from '../core/errors.ts';
+import { ERROR_CODES, SubletError, toSubletError } from '../core/errors.ts';
 import type { CommandContext } from './command.ts';
 import { COMMANDS } from './command-table.ts';
 import { createEngine, type Engine } from './engine.ts';
@@ -9,6 +9,8 @@ import { withProgress } from './progress.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 const BROKEN_PIPE_STATUS = 141;
+/** Until there is another: a process that ends before it knows how has not succeeded. */
+process.exitCode = ERROR_CODES.INTERNAL.exit;
 
 async function main(args: readonly string[]): Promise<number> {
   const { signal, brokenPipe } = watchForGivingUp(process);
@@ -17,7 +19,8 @@ async function main(args: readonly string[]): Promise<number> {
   if (wantsPlainSandbox(args, process.env)) (await import('../head-start.ts')).takeHeadStart();
   let status: number;
   try {
-    status = await dispatch(args, { terminal, env: process.env, signal, sublet: engine.sublet });
+    const context = { terminal, env: process.env, signal, sublet: engine.sublet };
+    status = await Promise.race([dispatch(args, context), stalled()]);
     await closeEngine(engine, terminal);
   } catch (cause) {
     status = await fail(cause, signal, terminal);
@@ -25,6 +28,15 @@ async function main(args: readonly string[]): Promise<number> {
   }
   await terminal.flush();
   return signal.reason instanceof BrokenPipe ? BROKEN_PIPE_STATUS : status;
+}
+
+/** Rejects when nothing is left that could bring an answer: the loop would run empty, and the process end as if all were well. */
+function stalled(): Promise<never> {
+  return new Promise((_, reject) => {
+    process.once('beforeExit', () =>
+      reject(new SubletError('INTERNAL', 'The answer never came: nothing is left that could bring it.')),
+    );
+  });
 }
 
 /** What `run` makes when nothing on its line or around it names another kind. What follows the command's name is the agent's. */

@@ -27,6 +27,21 @@ describe.runIf(hasNamespaces)('sublet run', () => {
     expect((await sublet.json(['ls', '--all', '--json']))[0]).toMatchObject({ state: 'destroyed', ephemeral: true });
   });
 
+  it.each(['300k', '400k', '512k'])('never succeeds without the command, at a memory limit of %s', async (memory) => {
+    const words = ['run', '--memory', memory, '--', 'sh', '-c', 'echo ran; exit 5'];
+    for (let round = 0; round < 3; round++) {
+      const { status, stdout, stderr } = await sublet.run(words);
+      // A machine without a group for memory may have room enough.
+      if (status !== 5) expect(stderr).toMatch(/^sublet: (CREATE_FAILED|SANDBOX_LOST|CONFIG_INVALID): /);
+      expect([
+        [5, 'ran\n'],
+        [70, ''],
+        [78, ''],
+      ]).toContainEqual([status, stdout]);
+    }
+    expect(await sublet.output(['ls', '--quiet'])).toBe('');
+  });
+
   it('takes the words after -- as they are', async () => {
     const odd = ['a b', "it's", '$HOME', '*', '', '--json', 'line\nbreak'];
     expect(await sublet.output(['run', '--', 'printf', '[%s]', ...odd])).toBe(odd.map((word) => `[${word}]`).join(''));

@@ -106,6 +106,16 @@ describe('version', () => {
   });
 });
 
+describe('an answer that never comes', () => {
+  it('is a failure that is told', async () => {
+    const deaf = path.join(sublet.files, 'deaf.cjs');
+    await writeFile(deaf, 'process.stdout.write = () => false;');
+    const { status, stderr } = await sublet.run(['version'], { env: { NODE_OPTIONS: `--require=${deaf}` } });
+    expect(stderr).toMatch(/^sublet: INTERNAL: The answer never came/);
+    expect(status).toBe(70);
+  });
+});
+
 describe('config', () => {
   it('says where everything is', async () => {
     expect(await sublet.output(['config', 'path'])).toBe(sublet.home);

@@ -29,6 +29,17 @@ describe.runIf(canRun)('a sandbox with limits', () => {
     expect((await sandbox.commands.run('echo alive', { timeoutMs: 20_000 })).stdout).toBe('alive\n');
   });
 
+  it('names the memory limit that killed it before it could run anything, where a control group holds it', async () => {
+    const { cgroups } = await world.record(await world.create());
+    const limits = { memoryBytes: 400_000 };
+    const ran = world
+      .create({ limits, ephemeral: true, expectsOneCommand: true })
+      .then((sandbox) => sandbox.commands.run('echo ran'));
+    const outcome: unknown = await ran.catch((error: unknown) => error);
+    if (!cgroups.some((dir) => dir.includes('memory'))) return;
+    expect(outcome).toMatchObject({ message: expect.stringContaining('memory limit of 400000 bytes') as string });
+  });
+
   it('counts what is written to memory file systems as memory, or bounds them', async () => {
     const sandbox = await world.create({ limits: { memoryBytes: 96 * MIB } });
     const { stdout } = await sh(sandbox, 'head -c 400M /dev/zero >/dev/shm/fill; stat -c %s /dev/shm/fill');

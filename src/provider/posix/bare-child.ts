@@ -87,7 +87,6 @@ class BareChild implements PipedChild {
 
 class BareChildPipe implements ChildPipe {
   readonly handle: BarePipe;
-  /** Resolves when nothing more comes. */
   readonly heard: Promise<void>;
   isHeard = false;
   readonly #bare: Bare;

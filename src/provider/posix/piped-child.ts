@@ -4,6 +4,8 @@ import type { Stdio } from './inherited-descriptors.ts';
 export interface ChildPipe {
   write(text: string): void;
   onData(take: (chunk: Uint8Array) => void): void;
+  /** Resolves when nothing more comes. */
+  readonly heard: Promise<void>;
   /** Twice is harmless. */
   destroy(): void;
   ref(): void;

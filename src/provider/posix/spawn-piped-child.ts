@@ -59,6 +59,7 @@ class StreamedChild implements PipedChild {
 function pipeOf(socket: Socket): ChildPipe {
   socket.on('error', () => undefined);
   return {
+    heard: new Promise((resolve) => socket.once('close', () => resolve())),
     write: (text) => void socket.write(text),
     onData: (take) => void socket.on('data', take),
     destroy: () => void socket.destroy(),

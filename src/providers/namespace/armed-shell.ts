@@ -53,7 +53,9 @@ export class OnlyShell {
       cancel = this.#clock.schedule(ARM_WITHIN_MS, () => resolve(shellStuck()), { ref: false });
     });
     const armed = setup.line('a').then(() => undefined, shellEnded);
-    const failure = await Promise.race([armed, exit.then(shellEnded), stuck]);
+    // It can be killed before it is armed while the sandbox lives on: then its pipe ends.
+    const ended = Promise.race([exit, setup.heard]).then(shellEnded);
+    const failure = await Promise.race([armed, ended, stuck]);
     cancel();
     if (failure !== undefined) {
       leave();

@@ -83,7 +83,8 @@ export class NamespaceCommands implements Commands {
       run: (shell, left) => runArmed(shell, { script, tag, init: record.init?.pid }, left, clock),
       discard: (shell) => shell.leave(),
     }).finally(() => this.#restLater());
-    if (result.exitCode === null && !result.timedOut && !(await isRunning(record))) throw lostError(record.name);
+    if (result.exitCode === null && !result.timedOut && !(await isRunning(record)))
+      throw await this.#orMemoryKill(lostError(record.name));
     return result;
   }
 
@@ -112,6 +113,11 @@ export class NamespaceCommands implements Commands {
     resident?.close();
   }
 
+  async #orMemoryKill(cause: unknown): Promise<unknown> {
+    const { orMemoryKill } = await import('./memory-kill.ts');
+    return orMemoryKill(this.#context.record, 'SANDBOX_LOST', cause);
+  }
+
   #takeOnly(): OnlyShell | undefined {
     const only = this.#only;
     this.#only = undefined;
@@ -120,8 +126,12 @@ export class NamespaceCommands implements Commands {
 
   /** Once more by a way in of its own when the agent has killed or stopped what would have brought one: nothing has begun yet. */
   async #armedShell(): Promise<ArmedShell> {
-    const first = this.#takeOnly() ?? (await this.#residentShell());
-    return first.take().catch(async () => (await this.#residentShell()).take());
+    try {
+      const first = this.#takeOnly() ?? (await this.#residentShell());
+      return await first.take().catch(async () => (await this.#residentShell()).take());
+    } catch (cause) {
+      throw await this.#orMemoryKill(cause);
+    }
   }
 
   async #residentShell(): Promise<ResidentShell> {

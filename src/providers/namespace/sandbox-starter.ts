@@ -148,8 +148,10 @@ export class SandboxStarter {
       const shell = await startSandbox(blank, plan, signal);
       return { record: started, shell, setup, plan: prepared.plan };
     } catch (cause) {
+      const { orMemoryKill } = await import('./memory-kill.ts');
+      const why = await orMemoryKill(started, 'CREATE_FAILED', cause);
       await blank.discard();
-      throw cause;
+      throw why;
     }
   }
 

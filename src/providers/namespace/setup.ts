@@ -50,6 +50,11 @@ export class Setup {
     return this.child.exited;
   }
 
+  /** Resolves when none is left who could say anything. */
+  get heard(): Promise<void> {
+    return this.#status.heard;
+  }
+
   /** What follows the letter on its status line. */
   line(letter: string): Promise<string> {
     const seen = this.#lines.get(letter);
@@ -83,9 +88,12 @@ export class Setup {
     if (life === 'free') this.lifeline.destroy();
   }
 
+  /** Its end counts too: a sandbox that is killed says nothing more. */
   setStatusReferenced(referenced: boolean): void {
-    if (referenced) this.#status.ref();
-    else this.#status.unref();
+    for (const part of [this.#status, this.child]) {
+      if (referenced) part.ref();
+      else part.unref();
+    }
   }
 
   /** While it waits ahead of need it keeps nobody alive either. */
