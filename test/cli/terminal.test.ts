@@ -51,9 +51,12 @@ describe.runIf(hasTmux)('on a terminal', () => {
     it('opens a shell that follows the window and takes Ctrl-C itself', async () => {
       await terminal.type('sublet shell; echo status $?');
       await terminal.type('echo $((6 * 7)) inside');
-      await terminal.waitFor('42 inside');
-      await terminal.type('sleep 600');
+      // A key between two states of the terminal is lost.
+      await terminal.waitFor(/^42 inside\n.*[$#]$/m);
+      await terminal.type(`sh -c 'echo as""leep; exec sleep 600'`);
+      await terminal.waitFor(/^asleep$/m);
       await terminal.press('C-c');
+      await terminal.waitFor(/\^C\n.*[$#]$/m);
       await terminal.type('echo still $((1 + 1))');
       await terminal.waitFor('still 2');
       await terminal.resize(80, 24);
@@ -64,6 +67,25 @@ describe.runIf(hasTmux)('on a terminal', () => {
       // The outer terminal is as it was: it echoes and edits lines again.
       await terminal.type('stty -a | grep -o -w -e -echo -e -icanon -e echo -e icanon | sort | tr "\\n" " "; echo end');
       await terminal.waitFor(/^echo icanon end$/m);
+      expect(await sublet.output(['ls', '--quiet'])).toBe('');
+    });
+
+    it.each([
+      ['C-c', 'INT'],
+      ['C-\\', 'QUIT'],
+    ])('leaves %s to the command and tells how that ended', async (key, signal) => {
+      await terminal.type(
+        `sublet run -- sh -c 'trap "echo heard" ${signal}; echo begun; read -r x; exit 7'; echo status $?`,
+      );
+      await terminal.waitFor(/^begun$/m);
+      await terminal.press(key);
+      await terminal.waitFor(/heard$/m);
+      await terminal.press('Enter');
+      await terminal.waitFor('status 7');
+      await terminal.type(`clear; sublet run -- sh -c 'echo begun; exec sleep 600'; echo status $?`);
+      await terminal.waitFor(/^begun$/m);
+      await terminal.press(key);
+      await terminal.waitFor(signal === 'INT' ? 'status 130' : 'status 131');
       expect(await sublet.output(['ls', '--quiet'])).toBe('');
     });
 

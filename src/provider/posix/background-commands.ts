@@ -40,7 +40,8 @@ export class BackgroundCommands implements Pick<Commands, 'start' | 'attach' | '
     if (options.signal?.aborted === true) throw abortedError(options.signal);
     const { clock } = this.#options;
     const tag = this.#options.newTag?.() ?? newTag();
-    const line = await this.#options.launch({ command, cwd: options.cwd, env: options.env, tag });
+    const { cwd, env, pty } = options;
+    const line = await this.#options.launch({ command, cwd, env, tag, onTerminal: pty !== undefined });
     const id = newId('cmd');
     const dir = join(this.#options.dir, id);
     await this.#prune();

@@ -8,6 +8,8 @@ export interface LaunchRequest {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Background commands are tagged by their runner; a launch line for `run` sets it itself (`tagScript`). */
   readonly tag: ProcessTag;
+  /** Its streams are a terminal, which signals every process of its foreground. */
+  readonly onTerminal: boolean;
 }
 
 /**

@@ -53,7 +53,7 @@ export class LocalCommands implements Commands {
   async run(command: Command, options: RunOptions = {}): Promise<CommandResult> {
     if (options.signal?.aborted === true) throw abortedError(options.signal);
     const tag = this.#newTag();
-    const line = await this.#launch({ command, cwd: options.cwd, env: options.env, tag });
+    const line = await this.#launch({ command, cwd: options.cwd, env: options.env, tag, onTerminal: false });
     const child = await spawnPiped(line, this.#options.pipes, { stdin: options.stdin !== undefined });
     return runProcess(child, options, { clock: this.#options.clock, killTree: () => killTree(child.pid, tag) });
   }

@@ -5,8 +5,16 @@ import { limitScript } from './limits.ts';
 import type { Privileges } from './privileges.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 
-/** The line that runs a program of the image inside a running sandbox, under its limits and without privileges. `before` is run by the host's sh on the way. */
-export function enterLine(privileges: Privileges, record: SandboxRecord, before = ':'): readonly string[] {
+/**
+ * The line that runs a program of the image inside a running sandbox, under its limits and without privileges. `before` is
+ * run by the host's sh on the way. On a terminal the keys that interrupt are the command's alone.
+ */
+export function enterLine(
+  privileges: Privileges,
+  record: SandboxRecord,
+  before = ':',
+  onTerminal = false,
+): readonly string[] {
   const { init, holder } = record;
   if (init === undefined || holder === undefined) throw new Error('A sandbox that is not running cannot be entered.');
   const join = [
@@ -19,9 +27,12 @@ export function enterLine(privileges: Privileges, record: SandboxRecord, before 
     'setpriv',
     '--no-new-privs',
   ];
-  const all = ['--target', String(init.pid), '--user', '--mount', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
+  const target = ['--target', String(init.pid)];
+  const all = [...target, '--user', '--mount', '--net', '--ipc', '--uts', '--cgroup', ...(onTerminal ? [] : ['--pid'])];
+  // What waits on the host for the command is in the terminal's foreground too.
+  const waiting = onTerminal ? ['nsenter', ...target, '--pid', '--no-fork', '--', 'sh', '-c', WAIT, 'sh'] : [];
   if (privileges.isRoot)
-    return [...join, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
+    return [...join, ...waiting, 'nsenter', ...all, '--setgid', String(INNER_UID), '--setuid', String(INNER_UID), '--'];
   // First into the outer user namespace, whose root may join the others; then all at once, the inner one last.
   return [
     ...join,
@@ -31,6 +42,7 @@ export function enterLine(privileges: Privileges, record: SandboxRecord, before 
     '--user',
     '--preserve-credentials',
     '--',
+    ...waiting,
     'nsenter',
     ...all,
     '--preserve-credentials',
@@ -47,3 +59,6 @@ eval "$2"
 shift 2
 exec "$@"
 `;
+
+/** Outlives what interrupts the command, which gets the signals as they are: a handler is not inherited, as ignoring them would be. */
+const WAIT = 'trap : INT QUIT; "$@"; exit';

@@ -155,7 +155,7 @@ export class NamespaceCommands implements Commands {
     const { record, privileges } = this.#context;
     // Its number may be another's by now.
     if (!(await isRunning(record))) throw lostError(record.name);
-    const [file = '', ...args] = enterLine(privileges, record, tagScript(request.tag));
+    const [file = '', ...args] = enterLine(privileges, record, tagScript(request.tag), request.onTerminal);
     const input = commandScript({
       command: request.command,
       cwd: this.#resolve(request.cwd),
