@@ -1,6 +1,8 @@
 /** Every command that uses a sandbox, on real namespaces. */
+import { execFile } from 'node:child_process';
 import { mkdir, readFile, readdir, readlink, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROVIDERS } from '../../src/providers/registry.gen.ts';
 import { requirement } from '../setup/requirements.ts';
@@ -258,6 +260,38 @@ describe.runIf(hasNamespaces)('a sandbox by id', () => {
     expect(await sublet.output(['cp', `${id}:piped`, '-'])).toBe('from a pipe');
     const { status, stderr } = await sublet.run(['cp', `${id}:nothing`, '-']);
     expect([status, stderr.split(':')[1]]).toEqual([66, ' FILE_NOT_FOUND']);
+  });
+
+  it('refuses to copy a pipe or a device, and makes nothing of it', async () => {
+    await promisify(execFile)('mkfifo', [path.join(sublet.files, 'fifo')]);
+    for (const source of ['fifo', '/dev/zero']) {
+      const { status, stderr } = await sublet.run(['cp', source, `${id}:special`]);
+      expect(stderr).toContain(`${source} is neither a file nor a directory.`);
+      expect(status).toBe(64);
+    }
+    expect(await sublet.output(['exec', id, '--', 'sh', '-c', 'ls -d special 2>/dev/null; true'])).toBe('');
+  });
+
+  it('leaves no part of a copy that was interrupted', async () => {
+    const { child, ended } = sublet.start(['cp', '-', `${id}:cut`]);
+    child.stdin?.write('first');
+    const look = ['exec', id, '--', 'sh', '-c', 'cat cut 2>/dev/null; true'];
+    await expect.poll(() => sublet.output(look), { timeout: 20_000 }).toBe('first');
+    child.kill('SIGINT');
+    expect((await ended).status).toBe(130);
+    expect(await sublet.output(['exec', id, '--', 'sh', '-c', 'ls cut 2>/dev/null; true'])).toBe('');
+  });
+
+  it('copies out what a link leads to, with its mode', async () => {
+    const script =
+      'mkdir real; echo x >real/tool; chmod 750 real/tool; ln -s real door; ln -s real/tool alias; ln -s no dead';
+    await sublet.output(['exec', id, '--', 'sh', '-c', script]);
+    await sublet.output(['cp', `${id}:alias`, 'tool-out']);
+    expect((await stat(path.join(sublet.files, 'tool-out'))).mode & 0o777).toBe(0o750);
+    await sublet.output(['cp', `${id}:door`, 'door-out']);
+    expect(await readFile(path.join(sublet.files, 'door-out', 'tool'), 'utf8')).toBe('x\n');
+    expect((await sublet.run(['cp', `${id}:dead`, 'dead-out'])).status).toBe(66);
+    await expect(stat(path.join(sublet.files, 'dead-out'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   it('copies directories in and out, links included, and nothing outside', async () => {

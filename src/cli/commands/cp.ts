@@ -36,9 +36,8 @@ type Here = Exclude<Location, InSandbox>;
 
 async function copyTo(source: Here, target: InSandbox, context: CommandContext): Promise<void> {
   const sandbox = await wakeSandbox(target.id, context);
-  if (source.kind === 'stream')
-    return sandbox.files.write(target.path, context.terminal.stdin, { signal: context.signal });
-  const { copyIn } = await import('../copy/copy-in.ts');
+  const { copyIn, writeWhole } = await import('../copy/copy-in.ts');
+  if (source.kind === 'stream') return writeWhole(sandbox, target.path, context.terminal.stdin, context.signal);
   await withProgress(context.terminal, 'Copying', () => copyIn(source.path, sandbox, target.path, context.signal));
 }
 

@@ -1,19 +1,61 @@
 /** From here into a sandbox. */
 import { spawn } from 'node:child_process';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { basename, posix, resolve } from 'node:path';
 import type { AgentHandle } from '../../core/api.ts';
-import { SubletError } from '../../core/errors.ts';
+import { SubletError, toSubletError } from '../../core/errors.ts';
+import type { FileContent } from '../../core/files.ts';
 
 /** A file or a directory; into a directory that is there, under its own name. */
 export async function copyIn(source: string, sandbox: AgentHandle, wanted: string, signal: AbortSignal): Promise<void> {
-  const info = await stat(source).catch((cause: unknown) => {
-    throw new SubletError('USAGE', `There is no ${source} here.`, { cause });
-  });
+  await using file = await openSource(source);
+  const info = await file.stat();
+  if (!info.isDirectory() && !info.isFile()) {
+    throw new SubletError('USAGE', `${source} is neither a file nor a directory.`, {
+      hint: `To copy what can be read from it: sublet cp - ID:PATH < ${source}`,
+    });
+  }
   const target = await targetIn(sandbox, wanted, basename(resolve(source)), signal);
-  if (info.isDirectory()) return copyDirectory(source, sandbox, target, signal);
-  await sandbox.files.write(target, createReadStream(source), { mode: info.mode & 0o777, signal });
+  if (info.isDirectory()) return await copyDirectory(source, sandbox, target, signal);
+  await writeWhole(sandbox, target, file.createReadStream({ autoClose: false }), signal, info.mode & 0o777);
+}
+
+/** One that is cut short does not stay where there was none before; of one that was there the error says it. */
+export async function writeWhole(
+  { files }: AgentHandle,
+  target: string,
+  content: FileContent,
+  signal: AbortSignal,
+  mode?: number,
+): Promise<void> {
+  const isNew = !(await files.exists(target, { signal }));
+  try {
+    await files.write(target, content, mode === undefined ? { signal } : { mode, signal });
+  } catch (cause) {
+    const isRemoved =
+      isNew &&
+      (await files.remove(target).then(
+        () => true,
+        () => false,
+      ));
+    if (isRemoved) throw cause;
+    const { code, message, hint } = toSubletError(cause, 'FILE_FAILED', signal);
+    const left = `${target} in the sandbox may hold a part of it.`;
+    throw new SubletError(code, message, { cause, hint: hint === undefined ? left : `${hint}\n${left}` });
+  }
+}
+
+/** Without waiting: a pipe that nobody writes would keep the open, and this process, for ever. */
+async function openSource(source: string): Promise<FileHandle> {
+  try {
+    return await open(source, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw new SubletError('USAGE', `There is no ${source} here.`, { cause });
+    throw new SubletError('USAGE', `${source} cannot be read: ${message}`, { cause });
+  }
 }
 
 async function targetIn({ files }: AgentHandle, wanted: string, name: string, signal: AbortSignal): Promise<string> {
