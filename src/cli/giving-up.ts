@@ -8,9 +8,17 @@ export class BrokenPipe extends Error {
   override readonly name = 'BrokenPipe';
 }
 
+/** A full disk, a terminal that is gone. */
+export class OutputFailed extends SubletError {
+  constructor(cause: Error) {
+    super('OUTPUT_LOST', `The output cannot be written: ${cause.message}`, { cause });
+  }
+}
+
 export interface GivingUp {
   readonly signal: AbortSignal;
-  readonly brokenPipe: () => void;
+  /** Output cannot be written: quietly when it is because nobody reads any more. */
+  readonly outputFailed: (error: NodeJS.ErrnoException) => void;
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -36,8 +44,9 @@ export function watchForGivingUp(process: NodeJS.Process): GivingUp {
   }
   return {
     signal,
-    brokenPipe: () => {
-      controller.abort(new BrokenPipe());
+    outputFailed: (cause) => {
+      const isUnread = cause.code === 'EPIPE' || cause.code === 'ERR_STREAM_DESTROYED';
+      controller.abort(isUnread ? new BrokenPipe() : new OutputFailed(cause));
     },
   };
 }

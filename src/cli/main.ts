@@ -3,7 +3,7 @@ import { ERROR_CODES, SubletError, toSubletError } from '../core/errors.ts';
 import type { CommandContext } from './command.ts';
 import { COMMANDS } from './command-table.ts';
 import { createEngine, type Engine } from './engine.ts';
-import { BrokenPipe, watchForGivingUp } from './giving-up.ts';
+import { BrokenPipe, OutputFailed, watchForGivingUp } from './giving-up.ts';
 import { parseCommandLine } from './parse/command-line.ts';
 import { withProgress } from './progress.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -13,8 +13,8 @@ const BROKEN_PIPE_STATUS = 141;
 process.exitCode = ERROR_CODES.INTERNAL.exit;
 
 async function main(args: readonly string[]): Promise<number> {
-  const { signal, brokenPipe } = watchForGivingUp(process);
-  const terminal = createTerminal(process, brokenPipe);
+  const { signal, outputFailed } = watchForGivingUp(process);
+  const terminal = createTerminal(process, outputFailed);
   const engine = createEngine(process.env, terminal);
   if (wantsPlainSandbox(args, process.env)) (await import('../head-start.ts')).takeHeadStart();
   let status: number;
@@ -22,6 +22,8 @@ async function main(args: readonly string[]): Promise<number> {
     const context = { terminal, env: process.env, signal, sublet: engine.sublet };
     status = await Promise.race([dispatch(args, context), stalled()]);
     await closeEngine(engine, terminal);
+    await terminal.flush();
+    if (signal.reason instanceof OutputFailed) throw signal.reason;
   } catch (cause) {
     status = await fail(cause, signal, terminal);
     await closeEngine(engine, terminal).catch((second: unknown) => fail(second, signal, terminal));

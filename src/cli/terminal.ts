@@ -21,17 +21,19 @@ export interface Terminal {
   flush(): Promise<void>;
 }
 
+export type OutputFailure = (error: NodeJS.ErrnoException) => void;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const FD: Readonly<Record<OutputName, number>> = { stdout: 1, stderr: 2 };
 
 // A stream is made on first use, and its kind is asked of the descriptor: making all three costs start-up time.
-export function createTerminal(process: NodeJS.Process, onBrokenPipe: () => void): Terminal {
+export function createTerminal(process: NodeJS.Process, onFailed: OutputFailure): Terminal {
   const used = new Map<OutputName, WriteStream>();
   const stream = (name: OutputName): WriteStream => {
     const known = used.get(name);
     if (known !== undefined) return known;
-    const made = watched(process[name], onBrokenPipe);
+    const made = process[name].on('error', onFailed);
     used.set(name, made);
     return made;
   };
@@ -49,7 +51,7 @@ export function createTerminal(process: NodeJS.Process, onBrokenPipe: () => void
     columns: () => (isTerminal(1) ? stream('stdout').columns : undefined),
     size: () => ({ cols: stream('stdout').columns || 80, rows: stream('stdout').rows || 24 }),
     colours: (name) => wantsColours(process.env, isTerminal(FD[name])),
-    write: (name, data) => write(stream(name), data),
+    write: (name, data) => write(stream(name), data, onFailed),
     onResize(listener) {
       const stdout = stream('stdout').on('resize', listener);
       return () => stdout.off('resize', listener);
@@ -87,15 +89,15 @@ function isCharacterDevice(fd: number): boolean | undefined {
   }
 }
 
-function watched(stream: WriteStream, onBrokenPipe: () => void): WriteStream {
-  return stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error;
-    onBrokenPipe();
-  });
-}
-
-function write(stream: WriteStream, data: string | Uint8Array): Promise<void> {
-  if (stream.destroyed || stream.write(data)) return Promise.resolve();
+function write(stream: WriteStream, data: string | Uint8Array, onFailed: OutputFailure): Promise<void> {
+  try {
+    if (stream.destroyed || stream.write(data)) return Promise.resolve();
+  } catch (cause) {
+    // A file's errors are thrown by some versions of Node, and leave the stream as if it were still writing.
+    stream.destroy();
+    onFailed(cause as NodeJS.ErrnoException);
+    return Promise.resolve();
+  }
   return new Promise((resolve) => {
     const done = (): void => {
       stream.off('drain', done).off('close', done).off('error', done);
@@ -106,7 +108,8 @@ function write(stream: WriteStream, data: string | Uint8Array): Promise<void> {
 }
 
 function flush(stream: WriteStream): Promise<void> {
-  if (stream.destroyed || stream.writableLength === 0) return Promise.resolve();
+  // An error is told a moment after it happened.
+  if (stream.destroyed || (stream.writableLength === 0 && stream.errored === null)) return Promise.resolve();
   return new Promise((resolve) => {
     stream.once('close', resolve);
     stream.write('', () => resolve());

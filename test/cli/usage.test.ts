@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/command-table.ts';
-import { Installation } from './installation.ts';
+import { Installation, MAIN } from './installation.ts';
 
 let sublet: Installation;
 
@@ -103,6 +103,17 @@ describe('version', () => {
     expect(await sublet.output(['version'])).toBe(version);
     expect(await sublet.output(['--version'])).toBe(version);
     expect(await sublet.json(['version', '--json'])).toMatchObject([{ version, node: process.versions.node }]);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('output that cannot be written', () => {
+  it.each(['version', '--help'])('by %s ends with 74 and the reason, and nothing else', async (word) => {
+    const line = ['-c', 'exec "$@" >/dev/full', 'sh', process.execPath, MAIN, word];
+    const failed = promisify(execFile)('sh', line, { env: sublet.env() });
+    await expect(failed).rejects.toMatchObject({
+      code: 74,
+      stderr: 'sublet: OUTPUT_LOST: The output cannot be written: ENOSPC: no space left on device, write\n',
+    });
   });
 });
 
