@@ -40,6 +40,20 @@ describe.runIf(canRun)('a sandbox with limits', () => {
     expect(outcome).toMatchObject({ message: expect.stringContaining('memory limit of 400000 bytes') as string });
   });
 
+  it('refuses a limit that nothing could run within, by its name', async () => {
+    for (const limits of [{ pids: 3 }, { cpuMillis: 1 }])
+      await expect(world.create({ limits })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    const { cgroups } = await world.record(await world.create());
+    if (!cgroups.some((dir) => dir.includes('memory'))) return;
+    const message = expect.stringContaining('memory limit of 1 bytes') as string;
+    await expect(world.create({ limits: { memoryBytes: 1 } })).rejects.toMatchObject({ message });
+  });
+
+  it('works within the fewest processes it may be given', async () => {
+    const sandbox = await world.create({ limits: { pids: 8 } });
+    expect((await sandbox.commands.run('echo a | cat | cat', { timeoutMs: 20_000 })).stdout).toBe('a\n');
+  });
+
   it('counts what is written to memory file systems as memory, or bounds them', async () => {
     const sandbox = await world.create({ limits: { memoryBytes: 96 * MIB } });
     const { stdout } = await sh(sandbox, 'head -c 400M /dev/zero >/dev/shm/fill; stat -c %s /dev/shm/fill');

@@ -6,7 +6,7 @@ import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { type CgroupHost, hasMemoryGroup } from './cgroup-host.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
-import { limitScript } from './limits.ts';
+import { checkLimits, limitScript } from './limits.ts';
 import { type MountHost, planMounts } from './mount-plan.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { removeTree } from './remove-tree.ts';
@@ -29,6 +29,7 @@ export async function buildSandbox(
   life: Life,
   onProgress: (message: string) => void,
 ): Promise<Prepared> {
+  checkLimits(record.limits);
   await Promise.all(record.mounts.map((mount) => checkSource(mount.source)));
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock, life === 'once');
   await ownTurn();

@@ -1,13 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { ordinaryUser } from '../../../test/setup/requirements.ts';
-import { DEFAULT_PIDS, defaultLimits, limitScript } from './limits.ts';
+import { checkLimits, DEFAULT_PIDS, defaultLimits, limitScript } from './limits.ts';
 
 describe('limits without a control group', () => {
   it('bound the processes of a sandbox that asked for nothing', () => {
     expect(limitScript({}, false)).toContain(`ulimit -u ${DEFAULT_PIDS}`);
     expect(limitScript({}, false)).not.toContain('ulimit -d');
   });
+  it('are refused by name when nothing could run within them', () => {
+    expect(() => checkLimits({ pids: 7, cpuMillis: 9 })).toThrow(/pids: 7 is too few.*cpuMillis: 9 is too little/u);
+    expect(() => checkLimits({ pids: 8, cpuMillis: 10, memoryBytes: 1 })).not.toThrow();
+  });
+
   it('bound each process’s memory, in KiB, only where no group bounds the sum', () => {
     expect(limitScript({ memoryBytes: 1025 }, false)).toContain('ulimit -d 2');
     expect(limitScript({ memoryBytes: 1025 }, true)).not.toContain('ulimit -d');

@@ -1,7 +1,24 @@
 /** Limits that every process can be given without a cgroup. Pure. */
+import { SubletError } from '../../core/errors.ts';
 import type { Limits } from '../../core/spec.ts';
 
 export const DEFAULT_PIDS = 2048;
+/** The sandbox's own and the way in take up to six, besides the command. */
+const MIN_PIDS = 8;
+/** The kernel takes no less. */
+const MIN_CPU_MILLIS = 10;
+
+/** CONFIG_INVALID for what no sandbox can work with. How much memory one needs the kernel knows. */
+export function checkLimits({ pids, cpuMillis }: Limits): void {
+  const problems = [
+    ...(pids !== undefined && pids < MIN_PIDS ? [`pids: ${pids} is too few, at least ${MIN_PIDS} are needed`] : []),
+    ...(cpuMillis !== undefined && cpuMillis < MIN_CPU_MILLIS
+      ? [`cpuMillis: ${cpuMillis} is too little, at least ${MIN_CPU_MILLIS} (--cpus 0.01) are needed`]
+      : []),
+  ];
+  if (problems.length === 0) return;
+  throw new SubletError('CONFIG_INVALID', `A sandbox cannot work within these limits: ${problems.join('; ')}.`);
+}
 
 /** A sandbox without limits of its own may not take the machine: half its memory, and a number of processes. */
 export function defaultLimits(machineBytes: number): Limits {

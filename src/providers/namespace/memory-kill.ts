@@ -5,10 +5,13 @@ import type { SandboxRecord } from './sandbox-record.ts';
 
 /** What to tell instead of `cause` when that is why. */
 export async function orMemoryKill(record: SandboxRecord, code: ErrorCode, cause: unknown): Promise<unknown> {
-  if (!(await hasMemoryKill(record.cgroups))) return cause;
+  // Version 1 refuses a limit below what the first process has already.
+  const isTaken = (cause as NodeJS.ErrnoException).code === 'EBUSY';
+  if (!isTaken && !(await hasMemoryKill(record.cgroups))) return cause;
   const { memoryBytes } = record.limits;
   const limit = memoryBytes === undefined ? 'memory limit' : `memory limit of ${memoryBytes} bytes`;
-  return new SubletError(code, `The kernel killed a process of the sandbox at its ${limit}.`, {
+  const what = isTaken ? 'needs more to start than its' : 'had a process killed by the kernel at its';
+  return new SubletError(code, `The sandbox ${what} ${limit}.`, {
     cause,
     hint: 'Give it more memory: --memory, or limits.memory in its profile.',
     details: { memoryBytes },
