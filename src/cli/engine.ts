@@ -2,6 +2,7 @@
 import type { Sublet } from '../core/api.ts';
 import type { ExpectedOptions } from '../open.ts';
 import type { Log } from '../telemetry/log.ts';
+import { createLog } from './create-log.ts';
 import { updateProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -41,16 +42,4 @@ async function openEngine(env: Environment, warn: Log['warn'], expects?: Expecte
   const [{ open }, log] = await Promise.all([import('../open.ts'), createLog(env, warn)]);
   // The command line answers signals itself: it closes the engine on the way out.
   return open({ env, log, handleSignals: false, onProgress: updateProgress, expects });
-}
-
-// Warnings as a person reads them; `SUBLET_LOG` turns on the log with its times and fields.
-async function createLog(env: Environment, warn: Log['warn']): Promise<Log> {
-  if (env['SUBLET_LOG']) {
-    const [{ createStderrLog }, { parseLogLevel }] = await Promise.all([
-      import('../telemetry/stderr-log.ts'),
-      import('../telemetry/log-level.ts'),
-    ]);
-    return createStderrLog({ level: parseLogLevel(env['SUBLET_LOG']) ?? 'warn' });
-  }
-  return { debug() {}, info() {}, warn, error: warn };
 }

@@ -128,6 +128,20 @@ describe('an answer that never comes', () => {
 });
 
 describe('config', () => {
+  it.each([['explain'], ['ls']])('%s warns as a run would', async (action) => {
+    const env = { DEEPAGENTS_SANDBOX_AUTO_DELETE_MINUTES: 'bogus', SUBLET_HOME: path.join(sublet.files, 'warned') };
+    await mkdir(env.SUBLET_HOME, { recursive: true });
+    await writeFile(path.join(env.SUBLET_HOME, 'config.env'), 'A=b\n', { mode: 0o644 });
+    const { status, stderr } = await sublet.run(['config', action], { env });
+    expect(stderr).toMatch(/^sublet: warning: .*config\.env/m);
+    if (action === 'explain') expect(stderr).toContain('warning: DEEPAGENTS_SANDBOX_AUTO_DELETE_MINUTES is ignored');
+    expect(status).toBe(0);
+  });
+
+  it('says when SUBLET_LOG names no level', async () => {
+    expect((await sublet.run(['ls'], { env: { SUBLET_LOG: 'loud' } })).stderr).toContain('SUBLET_LOG is ignored');
+  });
+
   it('says where everything is', async () => {
     expect(await sublet.output(['config', 'path'])).toBe(sublet.home);
   });

@@ -3,7 +3,9 @@ import type { Config } from '../../config/config.ts';
 import type { ExplainRow } from '../../config/explanation.ts';
 import { openInstallation } from '../../open.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
+import { createLog } from '../create-log.ts';
 import { usage } from '../parse/command-line.ts';
+import { warnOn } from '../render/to-warning.ts';
 import { toJsonLine, toJsonLines } from '../render/json-lines.ts';
 import { printTable } from '../render/print-table.ts';
 import type { Column } from '../render/rows.ts';
@@ -39,7 +41,7 @@ export const command = defineCommand({
   ],
   async run({ options, arguments: [action = 'ls', name] }, context) {
     const { terminal, env } = context;
-    const { config } = openInstallation({ env });
+    const { config } = openInstallation({ env, log: await createLog(env, warnOn(terminal)) });
     switch (action) {
       case 'path':
         await terminal.write('stdout', options.json ? toJsonLine({ home: config.home.home }) : `${config.home.home}\n`);

@@ -1,8 +1,10 @@
 /** `sublet doctor`: what this machine allows, in plain words, and whether a provider keeps its contract. */
 import { openInstallation, type Installation } from '../../open.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
+import { createLog } from '../create-log.ts';
 import { withProgress } from '../progress.ts';
 import { createColours, type Colour } from '../render/colours.ts';
+import { warnOn } from '../render/to-warning.ts';
 import { toJsonLine } from '../render/json-lines.ts';
 
 type Probe = Awaited<ReturnType<Installation['probe']>>;
@@ -29,7 +31,8 @@ export const command = defineCommand({
     ['sublet doctor --conformance namespace', 'prove that one keeps the contract here'],
   ],
   async run({ options, arguments: wanted }, context) {
-    const installation = openInstallation({ env: context.env });
+    const { env, terminal } = context;
+    const installation = openInstallation({ env, log: await createLog(env, warnOn(terminal)) });
     if (options.conformance !== undefined) {
       const { reportConformance } = await import('../report-conformance.ts');
       return reportConformance(installation, options.conformance, options.json, context);
