@@ -4,6 +4,7 @@ import type { ErrorCode, SubletError } from '../core/errors.ts';
 import { abortedError, toSubletError } from '../core/errors.ts';
 import type { FileOptions, Files } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
+import { CallersCode } from './callers-code.ts';
 import { abortWith, followSignals } from './deadline.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { letManyFollow } from './shared-signal.ts';
@@ -25,15 +26,22 @@ export function trackCommands(tracking: Tracking): Commands {
   ): O | undefined =>
     tracking.env === undefined ? options : ({ ...options, env: { ...tracking.env, ...options?.env } } as O);
   return Object.freeze<Commands>({
-    run: (command: Command, options) =>
-      during(tracking, async (live) => {
-        const result = await untilEnd(tracking, options?.signal, (signal) =>
-          live.handle.commands.run(command, withEnv(signal === undefined ? options : { ...options, signal })),
-        );
-        // An end that nobody saw may be the sandbox's.
-        if (result.exitCode === null && !result.timedOut) live.isDoubted = true;
-        return result;
-      }),
+    run: (command: Command, asked) => {
+      const own = new CallersCode(asked?.signal);
+      const options = own.watch(asked);
+      return during(
+        tracking,
+        async (live) => {
+          const result = await untilEnd(tracking, options?.signal, (signal) =>
+            live.handle.commands.run(command, withEnv(signal === undefined ? options : { ...options, signal })),
+          );
+          // An end that nobody saw may be the sandbox's.
+          if (result.exitCode === null && !result.timedOut) live.isDoubted = true;
+          return result;
+        },
+        own,
+      );
+    },
     start: (command, options) =>
       during(tracking, async (live) => {
         letManyFollow(options?.signal);
@@ -48,11 +56,15 @@ export function trackFiles(tracking: Tracking): Files {
   const use = <T, O extends FileOptions>(
     options: O | undefined,
     work: (files: Files, options: O | undefined) => Promise<T>,
+    own?: CallersCode,
   ): Promise<T> =>
-    during(tracking, (live) =>
-      untilEnd(tracking, options?.signal, (signal) =>
-        work(live.handle.files, signal === options?.signal ? options : ({ ...options, signal } as O)),
-      ),
+    during(
+      tracking,
+      (live) =>
+        untilEnd(tracking, options?.signal, (signal) =>
+          work(live.handle.files, signal === options?.signal ? options : ({ ...options, signal } as O)),
+        ),
+      own,
     );
   return Object.freeze<Files>({
     read: (path, asked) => use(asked, (files, options) => files.read(path, options)),
@@ -61,8 +73,15 @@ export function trackFiles(tracking: Tracking): Files {
       duringStream(tracking, options?.signal, (live, signal) =>
         live.handle.files.readStream(path, { ...options, signal }),
       ),
-    write: (path, content, asked) => use(asked, (files, options) => files.write(path, content, options)),
-    writeMany: (entries, asked) => use(asked, (files, options) => files.writeMany(entries, options)),
+    write: (path, content, asked) => {
+      const own = new CallersCode(asked?.signal);
+      return use(asked, (files, options) => files.write(path, own.content(content), options), own);
+    },
+    writeMany: (entries, asked) => {
+      const own = new CallersCode(asked?.signal);
+      const watched = entries.map((entry) => ({ ...entry, content: own.content(entry.content) }));
+      return use(asked, (files, options) => files.writeMany(watched, options), own);
+    },
     readMany: (paths, asked) => use(asked, (files, options) => files.readMany(paths, options)),
     list: (path, asked) => use(asked, (files, options) => files.list(path, options)),
     stat: (path, asked) => use(asked, (files, options) => files.stat(path, options)),
@@ -92,7 +111,7 @@ function untilEnd<T>(
   return ends === undefined ? work(signal) : followSignals([signal, ends], work);
 }
 
-async function during<T>(tracking: Tracking, work: (live: LiveSandbox) => Promise<T>): Promise<T> {
+async function during<T>(tracking: Tracking, work: (live: LiveSandbox) => Promise<T>, own?: CallersCode): Promise<T> {
   const live = await tracking.live();
   const end = live.begin(tracking.now);
   try {
@@ -100,6 +119,7 @@ async function during<T>(tracking: Tracking, work: (live: LiveSandbox) => Promis
     live.lastHealthyAt = tracking.now();
     return result;
   } catch (cause) {
+    if (own?.failure !== undefined) throw own.failure.error;
     throw noted(live, cause);
   } finally {
     end();
