@@ -29,7 +29,7 @@ const cli = path.join(dist, 'cli');
 // first process, what it takes to tell that what to become, and what is loaded while it does. Modules that a plain run never
 // touches stay apart, above all those that load a package when they are loaded themselves.
 const ENTRY =
-  /\/dist\/(core\/errors|config\/nearest|cli\/(create-log|progress|command|command-table|parse\/command-line))\.js$/;
+  /\/dist\/(core\/(errors|nearest)|cli\/(create-log|progress|command|command-table|parse\/command-line))\.js$/;
 const AHEAD =
   /\/dist\/(head-start|automatic-provider|provider\/posix\/(bare-child|bare-handles|spawn-piped-child|inherited-descriptors|own-turn)|providers\/namespace\/(early-setup|setup|setup-script|privileges|layout|namespace-errors))\.js$/;
 const FIRST =

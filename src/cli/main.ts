@@ -76,7 +76,7 @@ async function showHelp(name: string | undefined, terminal: Terminal): Promise<n
 }
 
 async function unknownCommand(name: string): Promise<SubletError> {
-  const { nearest } = await import('../config/nearest.ts');
+  const { nearest } = await import('../core/nearest.ts');
   const close = nearest(name, Object.keys(COMMANDS));
   const hint = close === undefined ? 'sublet --help lists the commands.' : `Did you mean "sublet ${close}"?`;
   return new SubletError('USAGE', `There is no command "${name}".`, { hint });

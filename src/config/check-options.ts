@@ -1,7 +1,7 @@
 /** Checks what a call passes, by the rules of profile files but without loading their schema. */
 import type { SandboxOptions } from '../core/api.ts';
 import { impossibleBounds, targetsTwice, unreachableIdle } from './cross-field.ts';
-import { didYouMean } from './nearest.ts';
+import { didYouMean } from '../core/nearest.ts';
 import { invalidConfig, isRecord, joinPath, type Problem } from './problems.ts';
 import {
   contextId,

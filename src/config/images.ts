@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
 import { ensureHome, type HomePaths } from './home.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../core/nearest.ts';
 import { isForbidden, isMissing, unreadableError, unwritableError } from './private-file.ts';
 
 export interface NamedImage {

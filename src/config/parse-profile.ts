@@ -4,7 +4,7 @@ import type { LifecyclePolicy } from '../core/policy.ts';
 import type { Limits } from '../core/spec.ts';
 import { crossFieldProblems } from './cross-field.ts';
 import { toHouseProfile } from './house-keys.ts';
-import { didYouMean } from './nearest.ts';
+import { didYouMean } from '../core/nearest.ts';
 import { parseJson } from './parse-json.ts';
 import { invalidConfig, isRecord, type Problem } from './problems.ts';
 import { parseRoute } from './parse-route.ts';

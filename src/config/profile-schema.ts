@@ -5,7 +5,7 @@ import { NETWORK_LEVELS } from '../core/network.ts';
 import { POOL_FIELDS, POOL_REUSES, WHEN_FULL } from '../core/pool-problems.ts';
 import { SANDBOX_KINDS } from '../core/session-key.ts';
 import type { ProviderOptionField } from '../provider/define-provider.ts';
-import { didYouMean } from './nearest.ts';
+import { didYouMean } from '../core/nearest.ts';
 import { joinPath, type Problem } from './problems.ts';
 import type { ProviderDescription } from './provider-catalog.ts';
 import * as rules from './rules.ts';

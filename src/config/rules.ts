@@ -4,7 +4,7 @@ import { NEEDS } from '../core/needs.ts';
 import { NETWORK_LEVELS } from '../core/network.ts';
 import type { ExitAction, IdleAction, LifecyclePolicy, LostAction } from '../core/policy.ts';
 import type { Limits, Mount } from '../core/spec.ts';
-import { didYouMean } from './nearest.ts';
+import { didYouMean } from '../core/nearest.ts';
 import { parseSize } from './size.ts';
 
 export type Rule = (value: unknown) => string | undefined;

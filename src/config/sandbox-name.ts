@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { SubletError } from '../core/errors.ts';
 import { routeNames } from '../core/routing.ts';
 import type { Environment } from './home.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../core/nearest.ts';
 import { invalidConfig } from './problems.ts';
 import type { Profile, RouteProfile } from './profile.ts';
 import type { ProfileFiles } from './profile-files.ts';

@@ -22,6 +22,8 @@ import type { EventFilter, SubletEvent } from '../core/events.ts';
 import type { OwnerId, SandboxId } from '../core/ids.ts';
 import type { PoolLeaseOptions } from '../core/pools.ts';
 import { flushActivity } from './activity.ts';
+import * as rules from './call-rules.ts';
+import { checkCall } from './check-call.ts';
 import { extendDeadMen } from './extend-dead-men.ts';
 import { closeManager } from './close-manager.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
@@ -83,23 +85,34 @@ class InProcessManager implements Manager {
     ];
   }
 
-  run(command: Command, options: EphemeralRunOptions = {}): Promise<CommandResult> {
+  async run(command: Command, options: EphemeralRunOptions = {}): Promise<CommandResult> {
+    checkCall('run', options, rules.EPHEMERAL_RUN, ['command', rules.command(command)]);
     return runOnce(this.#engine, command, options);
   }
 
-  runCode(language: CodeLanguage, code: string, options: EphemeralRunOptions = {}): Promise<CommandResult> {
+  async runCode(language: CodeLanguage, code: string, options: EphemeralRunOptions = {}): Promise<CommandResult> {
+    checkCall(
+      'runCode',
+      options,
+      rules.EPHEMERAL_RUN,
+      ['language', rules.language(language)],
+      ['code', rules.code(code)],
+    );
     return runCodeOnce(this.#engine, language, code, options);
   }
 
-  ephemeral<T>(options: SandboxOptions, use: (sandbox: AgentHandle) => Promise<T>): Promise<T> {
+  async ephemeral<T>(options: SandboxOptions, use: (sandbox: AgentHandle) => Promise<T>): Promise<T> {
+    checkCall('ephemeral', options, rules.SANDBOX, ['use', rules.body(use)]);
     return withEphemeral(this.#engine, options, use);
   }
 
-  session(options: SessionOptions = {}): Promise<Session> {
+  async session(options: SessionOptions = {}): Promise<Session> {
+    checkCall('session', options, rules.SESSION);
     return this.#sessions.session(options);
   }
 
   sandboxSet(options: SandboxSetOptions): SandboxSet {
+    checkCall('sandboxSet', options, rules.SET);
     return new SessionSet(this.#engine, (asked) => this.#sessions.session(asked), options);
   }
 
@@ -133,7 +146,8 @@ class InProcessManager implements Manager {
     return sweeping;
   }
 
-  reap(options: ReapOptions = {}): Promise<ReapReport> {
+  async reap(options: ReapOptions = {}): Promise<ReapReport> {
+    checkCall('reap', options, rules.REAP);
     this.#engine.assertOpen();
     const reaping = this.#reaper.reap(options);
     this.#engine.inBackground(
@@ -143,8 +157,13 @@ class InProcessManager implements Manager {
     return reaping;
   }
 
-  lease(what: string | LeaseOptions, options: PoolLeaseOptions = {}): Promise<Lease> {
-    return typeof what === 'string' ? this.pools.lease(what, options) : leaseSandbox(this.#engine, what);
+  async lease(what: string | LeaseOptions, options: PoolLeaseOptions = {}): Promise<Lease> {
+    if (typeof what === 'string') {
+      checkCall('lease', options, rules.POOL_LEASE);
+      return this.pools.lease(what, options);
+    }
+    checkCall('lease', what, rules.LEASE);
+    return leaseSandbox(this.#engine, what);
   }
 
   recoverOwner(ownerId: OwnerId): Promise<boolean> {

@@ -8,7 +8,9 @@ import { isLive, LIVE_STATES } from '../core/states.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { createAgentHandle } from './agent-handle.ts';
 import { isAtRest } from './awake-sandboxes.ts';
+import { MIGRATE } from './call-rules.ts';
 import { requireCapability } from './check-capabilities.ts';
+import { checkCall } from './check-call.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { findSandbox } from './find-sandbox.ts';
@@ -87,6 +89,7 @@ export class SandboxManagement implements Sandboxes {
 
   async migrate(idOrPrefix: string, options: MigrateOptions): Promise<MigrationReport> {
     const engine = this.#engine;
+    checkCall('migrate', options, MIGRATE);
     engine.assertOpen();
     const record = await this.#find(idOrPrefix);
     const live = await openSandbox(engine, record, 'to be migrated');

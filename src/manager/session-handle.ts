@@ -9,6 +9,8 @@ import type { NetworkLevel } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
 import { createAgentHandle } from './agent-handle.ts';
+import { MIGRATE } from './call-rules.ts';
+import { checkCall } from './check-call.ts';
 import type { Engine } from './engine.ts';
 import type { KeptLease } from './kept-lease.ts';
 import { takeLease } from './kept-lease.ts';
@@ -122,6 +124,7 @@ export class SessionHandle implements Session {
   }
 
   async migrate(options: MigrateOptions): Promise<MigrationReport> {
+    checkCall('migrate', options, MIGRATE);
     this.#assertHeld();
     const { holder } = this.#binding;
     const live = await holder.awake(this.#lease);

@@ -15,6 +15,8 @@ import { DEFAULT_MAX_PER_RUNTIME } from '../core/sandbox-sets.ts';
 import type { SessionKey, SessionKeyParts } from '../core/session-key.ts';
 import { parseSessionKey, sessionKey } from '../core/session-key.ts';
 import type { BoundSession, SandboxRecord } from '../store/records.ts';
+import { SET_SANDBOX } from './call-rules.ts';
+import { checkCall } from './check-call.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { isInUse } from './is-in-use.ts';
@@ -49,6 +51,7 @@ export class SessionSet implements SandboxSet {
   }
 
   async sandbox(options: SetSandboxOptions = {}): Promise<Session> {
+    checkCall('sandbox', options, SET_SANDBOX);
     const { runtime = DEFAULT_RUNTIME, fresh = false, ...asked } = options;
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const places = await this.#places(runtime);

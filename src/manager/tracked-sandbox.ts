@@ -2,9 +2,11 @@
 import type { Command, Commands, RunningCommand } from '../core/commands.ts';
 import type { ErrorCode, SubletError } from '../core/errors.ts';
 import { abortedError, toSubletError } from '../core/errors.ts';
-import type { FileOptions, Files } from '../core/files.ts';
+import type { FileOptions, Files, ReadOptions } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
+import * as rules from './call-rules.ts';
 import { CallersCode } from './callers-code.ts';
+import { checkCall } from './check-call.ts';
 import { abortWith, followSignals } from './deadline.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { letManyFollow } from './shared-signal.ts';
@@ -26,7 +28,8 @@ export function trackCommands(tracking: Tracking): Commands {
   ): O | undefined =>
     tracking.env === undefined ? options : ({ ...options, env: { ...tracking.env, ...options?.env } } as O);
   return Object.freeze<Commands>({
-    run: (command: Command, asked) => {
+    run: async (command: Command, asked) => {
+      checkCall('commands.run', asked, rules.RUN, ['command', rules.command(command)]);
       const own = new CallersCode(asked?.signal);
       const options = own.watch(asked);
       return during(
@@ -42,11 +45,13 @@ export function trackCommands(tracking: Tracking): Commands {
         own,
       );
     },
-    start: (command, options) =>
-      during(tracking, async (live) => {
+    start: async (command, options) => {
+      checkCall('commands.start', options, rules.START, ['command', rules.command(command)]);
+      return during(tracking, async (live) => {
         letManyFollow(options?.signal);
         return follow(tracking, live, await started(tracking, live.handle.commands.start(command, withEnv(options))));
-      }),
+      });
+    },
     attach: (id) => during(tracking, async (live) => follow(tracking, live, await live.handle.commands.attach(id))),
     list: () => during(tracking, (live) => live.handle.commands.list()),
   });
@@ -66,29 +71,61 @@ export function trackFiles(tracking: Tracking): Files {
         ),
       own,
     );
+  const at = async <T>(
+    call: string,
+    path: string,
+    asked: FileOptions | undefined,
+    work: (files: Files, options: FileOptions | undefined) => Promise<T>,
+  ): Promise<T> => {
+    checkCall(call, asked, rules.FILE, ['path', rules.path(path)]);
+    return use(asked, work);
+  };
+  const reading = async <T>(
+    call: string,
+    path: string,
+    asked: ReadOptions | undefined,
+    work: (files: Files, options: ReadOptions | undefined) => Promise<T>,
+  ): Promise<T> => {
+    checkCall(call, asked, rules.READ, ['path', rules.path(path)]);
+    return use(asked, work);
+  };
   return Object.freeze<Files>({
-    read: (path, asked) => use(asked, (files, options) => files.read(path, options)),
-    readText: (path, asked) => use(asked, (files, options) => files.readText(path, options)),
-    readStream: (path: string, options?: FileOptions) =>
-      duringStream(tracking, options?.signal, (live, signal) =>
+    read: (path, asked) => reading('files.read', path, asked, (files, options) => files.read(path, options)),
+    readText: (path, asked) =>
+      reading('files.readText', path, asked, (files, options) => files.readText(path, options)),
+    readStream: (path: string, options?: FileOptions) => {
+      checkCall('files.readStream', options, rules.FILE, ['path', rules.path(path)]);
+      return duringStream(tracking, options?.signal, (live, signal) =>
         live.handle.files.readStream(path, { ...options, signal }),
-      ),
-    write: (path, content, asked) => {
+      );
+    },
+    write: async (path, content, asked) => {
+      const wrong = rules.content(content);
+      checkCall('files.write', asked, rules.WRITE, ['path', rules.path(path)], ['content', wrong]);
       const own = new CallersCode(asked?.signal);
       return use(asked, (files, options) => files.write(path, own.content(content), options), own);
     },
-    writeMany: (entries, asked) => {
+    writeMany: async (entries, asked) => {
+      const problems = entries.map((entry, index) => [`files.${index}`, rules.entry(entry)] as const);
+      checkCall('files.writeMany', asked, rules.FILE, ...problems);
       const own = new CallersCode(asked?.signal);
       const watched = entries.map((entry) => ({ ...entry, content: own.content(entry.content) }));
       return use(asked, (files, options) => files.writeMany(watched, options), own);
     },
-    readMany: (paths, asked) => use(asked, (files, options) => files.readMany(paths, options)),
-    list: (path, asked) => use(asked, (files, options) => files.list(path, options)),
-    stat: (path, asked) => use(asked, (files, options) => files.stat(path, options)),
-    exists: (path, asked) => use(asked, (files, options) => files.exists(path, options)),
-    mkdir: (path, asked) => use(asked, (files, options) => files.mkdir(path, options)),
-    move: (from, to, asked) => use(asked, (files, options) => files.move(from, to, options)),
-    remove: (path, asked) => use(asked, (files, options) => files.remove(path, options)),
+    readMany: async (paths, asked) => {
+      const problems = paths.map((path, index) => [`paths.${index}`, rules.path(path)] as const);
+      checkCall('files.readMany', asked, rules.READ, ...problems);
+      return use(asked, (files, options) => files.readMany(paths, options));
+    },
+    list: (path, asked) => at('files.list', path, asked, (files, options) => files.list(path, options)),
+    stat: (path, asked) => at('files.stat', path, asked, (files, options) => files.stat(path, options)),
+    exists: (path, asked) => at('files.exists', path, asked, (files, options) => files.exists(path, options)),
+    mkdir: (path, asked) => at('files.mkdir', path, asked, (files, options) => files.mkdir(path, options)),
+    move: async (from, to, asked) => {
+      checkCall('files.move', asked, rules.FILE, ['from', rules.path(from)], ['to', rules.path(to)]);
+      return use(asked, (files, options) => files.move(from, to, options));
+    },
+    remove: (path, asked) => at('files.remove', path, asked, (files, options) => files.remove(path, options)),
   });
 }
 

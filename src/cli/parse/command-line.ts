@@ -1,6 +1,6 @@
 /** Arguments to a command's input, by its spec. Everything wrong is a USAGE error that says what to type. */
 import { parseArgs } from 'node:util';
-import { nearest } from '../../config/nearest.ts';
+import { nearest } from '../../core/nearest.ts';
 import { SubletError } from '../../core/errors.ts';
 import type { CommandInput, CommandSpec, OptionSpec, OptionSpecs } from '../command.ts';
 
