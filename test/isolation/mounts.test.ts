@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -48,6 +48,36 @@ describe.runIf(canRun)('a mount', () => {
     expect((await sh(sandbox, 'ls -A /mnt')).stdout).toBe('with space\n');
   });
 
+  it('of a file shows that file, also at a place where a sandbox has one', async () => {
+    const directory = await source();
+    const sandbox = await world.create({
+      mounts: [
+        { source: join(directory, 'data'), target: '/mnt/file' },
+        { source: join(directory, 'data'), target: '/etc/hosts' },
+      ],
+    });
+    expect((await sh(sandbox, 'cat /mnt/file /etc/hosts')).stdout).toBe('of the hostof the host');
+    expect((await sh(sandbox, 'echo x >/mnt/file')).exitCode).not.toBe(0);
+  });
+
+  it.each(['/', '/proc', '/dev/x', '/etc', '/usr', '/run', '/run/sublet/x', '/home', '/workspace/x', '/usr/none'])(
+    'cannot be at %s',
+    async (target) => {
+      const directory = await source();
+      const creating = world.create({ mounts: [{ source: directory, target }] });
+      await expect(creating).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    },
+  );
+
+  it('cannot be of the whole machine, by a link to it either', async () => {
+    const directory = await source();
+    await symlink('/', join(directory, 'all'));
+    for (const all of ['/', join(directory, 'all')])
+      await expect(world.create({ mounts: [{ source: all, target: '/host' }] })).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+      });
+  });
+
   it('shows nothing above its source', async () => {
     const directory = await source();
     await mkdir(join(directory, 'shown'));
@@ -67,6 +97,20 @@ describe.runIf(canRun)('a mount', () => {
         { prefix: ['unshare', '--mount', 'sh', '-c', script, directory] },
       );
       expect(output).toMatch(/^[12]\n/u);
+      expect(output).toContain('Read-only file system');
+      expect(output).not.toContain('new\n');
+    });
+
+    it('is read-only below a source that is a link', async () => {
+      const directory = await source();
+      await mkdir(join(directory, 'below'));
+      await symlink(directory, `${directory}/link`);
+      const script = 'mount -t tmpfs -o mode=777 none "$0/below" && exec "$@"';
+      const { output } = await world.manager(
+        { mounts: [{ source: join(directory, 'link'), target: '/mnt/data' }] },
+        'echo x >/mnt/data/below/new; ls -A /mnt/data/below',
+        { prefix: ['unshare', '--mount', 'sh', '-c', script, directory] },
+      );
       expect(output).toContain('Read-only file system');
       expect(output).not.toContain('new\n');
     });

@@ -87,7 +87,7 @@ export function parseMount(text: string): Mount {
       'USAGE',
       `--mount takes SRC:DST, SRC:DST:ro or SRC:DST:rw with an absolute DST; "${text}" is not that.`,
       {
-        hint: 'For example: --mount ./data:/data:ro',
+        hint: 'For example: --mount ./data:/data:ro. A path with a colon can be given in a profile.',
       },
     );
   }

@@ -1,13 +1,12 @@
 /** Everything a sandbox needs on the host before its first process can mount it. */
 import { chmodSync, chownSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { SubletError } from '../../core/errors.ts';
 import { ownTurn } from '../../provider/posix/own-turn.ts';
 import { type CgroupHost, hasMemoryGroup } from './cgroup-host.ts';
 import { Channel } from './channel.ts';
 import { DISK_DIRS, type SandboxPaths } from './layout.ts';
 import { checkLimits, limitScript } from './limits.ts';
 import { type MountHost, planMounts } from './mount-plan.ts';
+import { checkMount } from './mount-rules.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { removeTree } from './remove-tree.ts';
 import type { RootCache } from './root-cache.ts';
@@ -30,12 +29,12 @@ export async function buildSandbox(
   onProgress: (message: string) => void,
 ): Promise<Prepared> {
   checkLimits(record.limits);
-  await Promise.all(record.mounts.map((mount) => checkSource(mount.source)));
+  const mounts = await Promise.all(record.mounts.map(checkMount));
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock, life === 'once');
   await ownTurn();
   makeDisk(paths.disk, host.diskOwner);
   const [plan] = await Promise.all([
-    planMounts(host, roots, record, paths, onProgress),
+    planMounts(host, roots, { ...record, mounts }, paths, onProgress),
     makeChannel(paths, channel, host.stock, life),
   ]);
   writeFileSync(paths.mountTable, plan.table);
@@ -45,20 +44,6 @@ export async function buildSandbox(
     limits: limitScript(record.limits, hasMemoryGroup(host.cgroups)),
     channel,
   };
-}
-
-/** Said here in words; `mount` would speak of a special device. */
-async function checkSource(source: string): Promise<void> {
-  await stat(source).catch((cause: unknown) => {
-    throw new SubletError(
-      'CONFIG_INVALID',
-      `${source} cannot be mounted: it is not there, or this user may not see it.`,
-      {
-        cause,
-        hint: 'Check the path: it is one of the machine that runs the sandbox.',
-      },
-    );
-  });
 }
 
 /** What is there from before a stop is kept. At once: to hand each step to another thread takes ten times as long. */

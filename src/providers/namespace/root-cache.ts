@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Mount } from '../../core/spec.ts';
 import { type Image, openImage } from './image.ts';
+import { type MountPoint, mountPoint } from './mount-rules.ts';
 import { prepareSkeleton } from './skeleton.ts';
 
 export interface PreparedRoot {
@@ -26,7 +27,7 @@ export class RootCache {
     mounts: readonly Mount[],
     onProgress: (message: string) => void,
   ): Promise<PreparedRoot> {
-    const targets = mounts.map((mount) => mount.target);
+    const targets = mounts.map(mountPoint);
     const key = JSON.stringify([image, targets]);
     const now = this.#clock.now();
     const known = this.#known.get(key);
@@ -40,7 +41,7 @@ export class RootCache {
 
   async #prepare(
     name: string | undefined,
-    targets: readonly string[],
+    targets: readonly MountPoint[],
     onProgress: (message: string) => void,
   ): Promise<PreparedRoot> {
     const image = await openImage(this.#stateDir, name, onProgress);

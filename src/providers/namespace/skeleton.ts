@@ -8,6 +8,7 @@ import { makerMark } from '../../provider/posix/maker-mark.ts';
 import { contentName } from './content-name.ts';
 import { HOST_ETC, type Image } from './image.ts';
 import { DISK_DIRS, draftName, HOME, INNER_UID } from './layout.ts';
+import type { MountPoint } from './mount-rules.ts';
 import { ARMED, INIT, RESIDENT } from './scripts.ts';
 
 export const DEVICES: readonly string[] = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
@@ -16,7 +17,7 @@ export const DEVICES: readonly string[] = ['null', 'zero', 'full', 'random', 'ur
 export async function prepareSkeleton(
   stateDir: string,
   image: Image,
-  extraTargets: readonly string[],
+  extraTargets: readonly MountPoint[],
 ): Promise<string> {
   const etc = image.isHost ? presentEtc() : [];
   const content = JSON.stringify([image.id, image.entries, etc, extraTargets, OWN_ETC, INIT, RESIDENT, ARMED]);
@@ -49,7 +50,7 @@ async function build(
   root: string,
   image: Image,
   etc: readonly EtcEntry[],
-  extraTargets: readonly string[],
+  extraTargets: readonly MountPoint[],
 ): Promise<void> {
   const draft = draftName(root, makerMark(), randomUUID());
   const directory = (path: string): Promise<unknown> => mkdir(join(draft, path), { recursive: true, mode: 0o755 });
@@ -77,10 +78,7 @@ async function build(
   }
   for (const [name] of etc) await copyPublic(join('/etc', name), join(draft, 'etc', name));
   if (image.isHost) for (const [name, text] of Object.entries(OWN_ETC)) await file(`etc/${name}`, text);
-  for (const target of extraTargets) {
-    refuseBehindLink(image, target);
-    await directory(target);
-  }
+  for (const target of extraTargets) await makePoint(draft, image, target);
   await rename(draft, root).catch(async () => {
     // Another process has made the same root in the meantime.
     await stat(root);
@@ -88,11 +86,34 @@ async function build(
   });
 }
 
-/** A link of the image leads nowhere yet: a directory made behind it would be made on the host. */
-function refuseBehindLink(image: Image, target: string): void {
-  const first = target.split('/').find((part) => part !== '');
-  if (!image.entries.some((entry) => entry.kind === 'link' && entry.name === first)) return;
-  throw new SubletError('CONFIG_INVALID', `The mount target ${target} lies behind a link of the image.`, {
+/** In the draft, where it is in nothing that will be mounted over it; else it must be there already. */
+async function makePoint(draft: string, image: Image, { path, isFile }: MountPoint): Promise<void> {
+  const parts = path.split('/').filter((part) => part !== '');
+  refuseBehindLink(image, parts);
+  const [first = '', ...rest] = parts;
+  const covering = image.entries.find((entry) => entry.kind === 'bind' && entry.name === first);
+  const place = covering?.kind === 'bind' ? join(covering.source, ...rest) : join(draft, ...parts);
+  const present = look(place);
+  if (present === undefined && covering === undefined) {
+    await mkdir(isFile ? dirname(place) : place, { recursive: true, mode: 0o755 });
+    if (isFile) await writeFile(place, '', { mode: 0o644 });
+    return;
+  }
+  if (present !== undefined && present.isDirectory() !== isFile) return;
+  const problem = present === undefined ? `/${first} is read-only and has no such place` : 'a file and a directory';
+  throw new SubletError('CONFIG_INVALID', `Nothing can be mounted at ${path}: ${problem}.`, {
+    hint: 'Choose a place of its own, such as /mnt/data.',
+  });
+}
+
+/** A link leads nowhere yet: a directory made behind it would be made on the host. */
+function refuseBehindLink(image: Image, parts: readonly string[]): void {
+  const links = [
+    ...LINKS.map(([path]) => path),
+    ...image.entries.flatMap((entry) => (entry.kind === 'link' ? [entry.name] : [])),
+  ];
+  if (!links.some((link) => `${parts.join('/')}/`.startsWith(`${link}/`))) return;
+  throw new SubletError('CONFIG_INVALID', `The mount target /${parts.join('/')} lies behind a link of the image.`, {
     hint: 'Mount it at the place the link points to, or somewhere else.',
   });
 }
