@@ -32,7 +32,7 @@ export interface Files {
   readText(path: string, options?: ReadOptions): Promise<string>;
   /** Any length: streams with back-pressure; nothing is held in memory. */
   readStream(path: string, options?: FileOptions): AsyncIterable<Uint8Array>;
-  /** Creates parent directories; replaces what is there. */
+  /** Creates parent directories; replaces what is there. A source that fails leaves what was there as it was. */
   write(path: string, content: FileContent, options?: FileOptions & { readonly mode?: number }): Promise<void>;
   writeMany(
     files: readonly { readonly path: string; readonly content: FileContent; readonly mode?: number }[],
@@ -48,6 +48,6 @@ export interface Files {
   /** Parents included; already there is success. */
   mkdir(path: string, options?: FileOptions): Promise<void>;
   move(from: string, to: string, options?: FileOptions): Promise<void>;
-  /** Whole trees; missing is success. */
+  /** Whole trees, but not one that holds the working directory; missing is success. */
   remove(path: string, options?: FileOptions): Promise<void>;
 }

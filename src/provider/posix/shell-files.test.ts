@@ -113,6 +113,38 @@ describe.runIf(process.platform === 'linux')('files over a shell', () => {
       throw new Error('the source broke');
     }
     await expect(files.write('f', broken())).rejects.toThrow('the source broke');
+    await files.write('precious', 'kept', { mode: 0o640 });
+    await expect(files.write('precious', broken())).rejects.toThrow('the source broke');
+    expect(await files.readText('precious')).toBe('kept');
+    expect((await files.list('.')).map(({ name }) => name)).toEqual(['precious']);
+  });
+
+  it('writes from a source as from bytes: through links, with modes, onto what is there', async () => {
+    const files = await filesWith('full');
+    const source = async function* (): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('streamed');
+    };
+    await files.write('old', 'before, and longer', { mode: 0o640 });
+    await symlink('old', join(dir, 'full-work', 'link'));
+    await files.write('link', source());
+    expect([await files.readText('old'), (await files.stat('old')).mode]).toEqual(['streamed', 0o640]);
+    expect((await files.stat('link')).kind).toBe('link');
+    await files.write('deep/new', source(), { mode: 0o400 });
+    expect((await files.stat('deep/new')).mode).toBe(0o400);
+    await files.write('plain', source());
+    expect((await files.stat('plain')).mode).toBe(0o666 & ~process.umask());
+    await files.write('/dev/null', source());
+    await expect(files.write('deep', source())).rejects.toMatchObject({ code: 'FILE_FAILED' });
+    expect((await files.list('.')).map(({ name }) => name).toSorted()).toEqual(['deep', 'link', 'old', 'plain']);
+  });
+
+  it('does not remove the working directory, nor what holds it, nor what is in it', async () => {
+    const files = await filesWith('full');
+    await files.write('precious', 'kept');
+    for (const path of ['.', '', join(dir, 'full-work'), `${join(dir, 'full-work')}/x/..`, dir, '/'])
+      await expect(files.remove(path), path).rejects.toMatchObject({ code: 'FILE_FAILED' });
+    expect(await files.readText('precious')).toBe('kept');
+    await files.remove(`${dir}/full-workbench`);
   });
 
   it('asks once what find can do', async () => {

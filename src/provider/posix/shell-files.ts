@@ -4,9 +4,11 @@
  * Content travels as the input and output of `cat`; paths travel as arguments and are absolute, so no name is ever taken
  * for an option or a piece of script.
  */
+import { posix } from 'node:path';
 import type { Commands, RunOptions } from '../../core/commands.ts';
-import { abortedError } from '../../core/errors.ts';
+import { abortedError, SubletError } from '../../core/errors.ts';
 import type { FileContent, FileInfo, FileOptions, Files, ReadOptions } from '../../core/files.ts';
+import { cryptoBytes } from '../../core/ids.ts';
 import { ReadLimit } from '../read-limit.ts';
 import { fileError, isMissing } from './file-errors.ts';
 import { FIND_LIST, FIND_STAT, parseFileInfos, PORTABLE_LIST, PORTABLE_STAT } from './file-listing.ts';
@@ -21,6 +23,16 @@ const ENV = { LC_ALL: 'C' };
 
 const WRITE = 'case $1 in */*) mkdir -p -- "${1%/*}/" || exit;; esac; cat >"$1"';
 const WRITE_WITH_MODE = `umask 077; ${WRITE} && chmod "$2" "$1"`;
+// A source may fail half-way, and its end looks the same from inside: what it gives lies beside its place until all of it is there.
+const STAGE = `
+mkdir -p -- "\${1%/*}/" || exit
+[ -z "$3" ] || umask 077
+if [ -d "$1" ] || [ ! -w "\${1%/*}/" ]; then exec cat >"$1"; fi
+exec cat >"$2"`;
+const TAKE_PLACE = `
+if [ ! -e "$2" ]; then :
+elif [ -e "$1" ] || [ -L "$1" ]; then cat <"$2" >"$1" && rm -f -- "$2"
+else mv -- "$2" "$1"; fi && { [ -z "$3" ] || chmod "$3" "$1"; }`;
 // Without -T an existing directory swallows what is moved onto it. rename(2) takes its place only when it is empty.
 const MOVE = `
 [ -e "$1" ] || [ -L "$1" ] || { echo "mv: $1: No such file or directory" >&2; exit 1; }
@@ -77,8 +89,26 @@ class ShellFiles implements Files {
     options: FileOptions & { readonly mode?: number } = {},
   ): Promise<void> {
     const { mode, ...rest } = options;
+    if (typeof content !== 'string' && !(content instanceof Uint8Array)) return this.#writeFrom(path, content, options);
     if (mode === undefined) await this.#script(WRITE, path, [], { ...rest, stdin: content });
     else await this.#script(WRITE_WITH_MODE, path, [(mode & 0o7777).toString(8)], { ...rest, stdin: content });
+  }
+
+  async #writeFrom(
+    path: string,
+    source: AsyncIterable<Uint8Array>,
+    { mode, ...rest }: FileOptions & { readonly mode?: number },
+  ): Promise<void> {
+    const target = this.#resolve(path);
+    const staged = `${target.slice(0, target.lastIndexOf('/'))}/.sublet-${Buffer.from(cryptoBytes(8)).toString('hex')}`;
+    const args = [staged, mode === undefined ? '' : (mode & 0o7777).toString(8)];
+    try {
+      await this.#script(STAGE, path, args, { ...rest, stdin: source });
+      await this.#script(TAKE_PLACE, path, args, rest);
+    } catch (error) {
+      await this.#run(['rm', '-f', '--', staged], { maxOutputBytes: 0 }).catch(() => undefined);
+      throw error;
+    }
   }
 
   async writeMany(
@@ -127,6 +157,12 @@ class ShellFiles implements Files {
   }
 
   async remove(path: string, options: FileOptions = {}): Promise<void> {
+    // `rm` would empty it before it finds that it cannot be removed.
+    if (`${this.#workdir}/`.startsWith(`${posix.normalize(this.#resolve(path))}/`.replace('//', '/')))
+      throw new SubletError('FILE_FAILED', `${path} holds the sandbox's working directory and cannot be removed.`, {
+        details: { path },
+        hint: 'Remove what is in it by name, or destroy the sandbox.',
+      });
     await this.#script('exec rm -rf -- "$1"', path, [], options);
   }
 
