@@ -9,7 +9,7 @@ import type { LeaseTerms, SandboxOptions } from '../core/options.ts';
 import type { PoolLeaseOptions } from '../core/pools.ts';
 import type { SandboxSetOptions, SetSandboxOptions } from '../core/sandbox-sets.ts';
 import type { Rule, Rules } from './check-call.ts';
-import { objectOf } from './check-call.ts';
+import { checkCall, objectOf } from './check-call.ts';
 
 const any: Rule = () => undefined;
 const text: Rule = (value) => (typeof value === 'string' ? undefined : 'must be a string');
@@ -54,7 +54,6 @@ export const path: Rule = text;
 export const entry: Rule = objectOf({ path: text, content, mode: atLeast(0) });
 export const code: Rule = text;
 export const body: Rule = callback;
-export const networkLevel: Rule = oneOf(NETWORK_LEVELS);
 export const language: Rule = oneOf(CODE_LANGUAGES);
 
 const COMMAND = { cwd: text, env, timeoutMs: atLeast(0), signal };
@@ -114,3 +113,8 @@ export const POOL_LEASE: Rules<PoolLeaseOptions> = { ...LEASE_TERMS, signal, tim
 export const MIGRATE: Rules<MigrateOptions> = { to: any, endCommands: yesOrNo, dryRun: yesOrNo, signal };
 
 export const REAP: Rules<ReapOptions> = { dryRun: yesOrNo };
+
+/** USAGE for what is no level: to refuse it as a looser one would be wrong twice. */
+export function checkLevel(level: unknown): void {
+  checkCall('setNetwork', undefined, {}, ['level', oneOf(NETWORK_LEVELS)(level)]);
+}

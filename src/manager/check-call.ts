@@ -22,12 +22,13 @@ export function checkCall<O extends object>(
     if (found !== undefined) problems = [...(problems ?? []), ...found];
   }
   if (problems === undefined) return;
+  const names = Object.keys(rules);
   throw new SubletError(
     'USAGE',
     `The call of ${call} is not valid:\n${problems.map((line) => `  ${line}`).join('\n')}`,
     {
       details: { call, problems },
-      hint: `Options of ${call}: ${Object.keys(rules).join(', ')}.`,
+      hint: names.length === 0 ? undefined : `Options of ${call}: ${names.join(', ')}.`,
     },
   );
 }

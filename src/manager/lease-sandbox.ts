@@ -4,6 +4,7 @@ import { SubletError } from '../core/errors.ts';
 import type { NetworkLevel } from '../core/network.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import { createAgentHandle } from './agent-handle.ts';
+import { checkLevel } from './call-rules.ts';
 import type { Engine } from './engine.ts';
 import { findSandbox } from './find-sandbox.ts';
 import type { KeptLease } from './kept-lease.ts';
@@ -59,8 +60,10 @@ export function toLease(
     env,
   };
   const agent = createAgentHandle(tracking, engine.ports.clock);
-  const setNetwork = async (level: NetworkLevel, reason: string): Promise<void> =>
-    tightenLeased(engine, await tracking.live(), level, reason);
+  const setNetwork = async (level: NetworkLevel, reason: string): Promise<void> => {
+    checkLevel(level);
+    return tightenLeased(engine, await tracking.live(), level, reason);
+  };
   const release = (): Promise<void> => (released ??= kept.release('released by its holder'));
   return Object.freeze<Lease>({
     agent,

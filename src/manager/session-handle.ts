@@ -9,7 +9,7 @@ import type { NetworkLevel } from '../core/network.ts';
 import type { SessionKey } from '../core/session-key.ts';
 import type { SnapshotInfo } from '../core/snapshots.ts';
 import { createAgentHandle } from './agent-handle.ts';
-import { MIGRATE } from './call-rules.ts';
+import { checkLevel, MIGRATE } from './call-rules.ts';
 import { checkCall } from './check-call.ts';
 import type { Engine } from './engine.ts';
 import type { KeptLease } from './kept-lease.ts';
@@ -109,6 +109,7 @@ export class SessionHandle implements Session {
   }
 
   async setNetwork(level: NetworkLevel, reason: string): Promise<void> {
+    checkLevel(level);
     this.#assertHeld();
     this.#lease?.assertKept();
     this.#notices.push(...(await this.#keeper.tighten(this.#binding, level, reason)));
