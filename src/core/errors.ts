@@ -104,6 +104,8 @@ export interface SubletErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>;
   readonly hint?: string | undefined;
   readonly cause?: unknown;
+  /** Where the table says that trying again may help, and this time it cannot. */
+  readonly retryable?: false;
 }
 
 export class SubletError extends Error {
@@ -114,16 +116,14 @@ export class SubletError extends Error {
   readonly details: Readonly<Record<string, unknown>>;
   /** What to do now, in one line. */
   readonly hint: string | undefined;
+  readonly retryable: boolean;
 
   constructor(code: ErrorCode, message: string, options: SubletErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.details = options.details ?? {};
     this.hint = options.hint;
-  }
-
-  get retryable(): boolean {
-    return ERROR_CODES[this.code].retryable;
+    this.retryable = options.retryable ?? ERROR_CODES[code].retryable;
   }
 
   /** Recognises errors of another copy of this package too. */

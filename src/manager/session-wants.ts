@@ -13,6 +13,7 @@ import type { ResolvedSandbox } from '../core/spec.ts';
 import type { BoundSession, SandboxRecord } from '../store/records.ts';
 import { requireCapability } from './check-capabilities.ts';
 import type { Engine } from './engine.ts';
+import { type Difference, findDifference } from './same-sandbox.ts';
 import { choicesOf } from './routing/make-routed.ts';
 
 /**
@@ -25,14 +26,12 @@ export async function assertSameSandbox(engine: Engine, options: SandboxOptions,
   if (!isNamed(options, session.profile)) {
     const asked = await engine.ports.resolve(options, { kind: session.kind, previousProfile: session.profile });
     const profiles = choicesOf(asked).map(({ profile }) => profile);
-    if (!profiles.includes(session.profile)) throw conflict(bound, 'sandbox', profiles.join(', '), session.profile);
+    if (!profiles.includes(session.profile))
+      throw conflict(bound, { field: 'sandbox', asked: `"${profiles.join(', ')}"`, present: `"${session.profile}"` });
   }
   if (options.needs !== undefined) await assertCan(engine, options.needs, sandbox);
-  for (const field of ['image', 'contextId', 'mounts', 'limits'] as const) {
-    const asked = options[field];
-    if (asked !== undefined && !isSame(asked, sandbox.spec[field]))
-      throw conflict(bound, field, asked, sandbox.spec[field]);
-  }
+  const difference = findDifference(options, sandbox.spec);
+  if (difference !== undefined) throw conflict(bound, difference);
 }
 
 /** True when nothing in the options has to be looked into. */
@@ -173,18 +172,14 @@ async function assertCan(engine: Engine, needs: readonly Need[], sandbox: Sandbo
   for (const need of needs) requireCapability(provider, need);
 }
 
-function isSame(asked: unknown, present: unknown): boolean {
-  return JSON.stringify(asked) === JSON.stringify(present ?? (Array.isArray(asked) ? [] : {}));
-}
-
-function conflict(bound: BoundSession, field: string, asked: unknown, present: unknown): SubletError {
+function conflict(
+  bound: BoundSession,
+  { field, asked, present }: Omit<Difference, 'field'> & { readonly field: string },
+): SubletError {
   const { key } = bound.session;
-  return new SubletError('STATE_CONFLICT', `Session ${key} has ${field} ${show(present)}, not ${show(asked)}.`, {
+  return new SubletError('STATE_CONFLICT', `Session ${key} has ${field}: ${present}; asked for: ${asked}.`, {
     details: { sessionKey: key, sandboxId: bound.sandbox.id, field },
+    retryable: false,
     hint: `Use another task, or destroy the present sandbox first: sublet rm ${bound.sandbox.id}`,
   });
-}
-
-function show(value: unknown): string {
-  return value === undefined ? 'none' : JSON.stringify(value);
 }

@@ -259,6 +259,7 @@ function looser(binding: Binding, level: NetworkLevel): SubletError {
     `The network of session ${binding.key} is "${binding.network}" and does not loosen to "${level}".`,
     {
       details: { sessionKey: binding.key, network: binding.network },
+      retryable: false,
       hint: "A session's network only tightens. Use another task for work that needs more.",
     },
   );

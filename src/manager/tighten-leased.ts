@@ -54,6 +54,7 @@ async function putOnRecord(
 function looserError({ id, network }: SandboxRecord, level: NetworkLevel): SubletError {
   return new SubletError('STATE_CONFLICT', `The network of ${id} is "${network}" and does not loosen to "${level}".`, {
     details: { sandboxId: id, network },
+    retryable: false,
     hint: 'A network only tightens. Take a lease on another sandbox for work that needs more.',
   });
 }

@@ -76,11 +76,50 @@ describe.runIf(await requirement('namespace'))('a call that is written wrong', (
     await refused(() => session.shell({ dir: '/tmp' } as object));
   });
 
+  it('is told the network levels there are', async () => {
+    const { message } = await refused(() => session.setNetwork('zz' as never, 'why'));
+    expect(message).toContain('level: must be one of open, allowlist, none');
+    await using lease = await sublet.lease({ sandboxId: session.sandboxId });
+    await refused(() => lease.setNetwork('zz' as never, 'why'));
+  });
+
   it('is refused where a typing error would do more than was asked', async () => {
     await refused(() => sublet.reap({ dryrun: true } as object));
     await refused(() => session.migrate({ to: 'local', dryrun: true } as never));
     await refused(() => sublet.lease({ sandboxId: session.sandboxId, ttl: 5 } as never));
     await refused(() => sublet.lease('namespace', { timeout: 5 } as object));
     await refused(() => sublet.session({ task: 'calls', exclusive: { ttl: 5 } as object }));
+  });
+});
+
+describe.runIf(await requirement('namespace'))('a session that is asked to be another', () => {
+  let other: Sublet;
+
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'sublet-another-'));
+    other = await open({ home, handleSignals: false });
+  });
+
+  afterAll(async () => {
+    await other.destroyAllSessions();
+    await other.close();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  it('says in words what differs, and that trying again does not help', async () => {
+    const task = 'limits';
+    await other.session({ task, limits: { pids: 100, memoryBytes: 2 ** 28 } });
+    const again = { cpuMillis: undefined, memoryBytes: 2 ** 28, pids: 100 };
+    expect((await other.session({ task, limits: again })).created).toBe(false);
+    const limits = other.session({ task, limits: { memoryBytes: 2 ** 25 } });
+    await expect(limits).rejects.toMatchObject({
+      code: 'STATE_CONFLICT',
+      retryable: false,
+      message: expect.stringContaining('has limits: 256 MiB of memory, 100 processes; asked for: 32 MiB of memory.'),
+    });
+    const mounts = other.session({ task, mounts: [{ source: '/srv', target: '/mnt/data' }] });
+    await expect(mounts).rejects.toMatchObject({
+      message: expect.stringContaining('has mounts: none; asked for: /srv at /mnt/data.'),
+    });
   });
 });
