@@ -419,6 +419,14 @@ describe('activity', () => {
     expect(after[0]?.lastActiveAt).toBe(clock.now() - 1_000);
   });
 
+  it('that could not be made counts neither as made nor as cleaned', async () => {
+    const { world, manager } = await stage();
+    world.plan('create', { type: 'refused' });
+    await expect(manager.run('true')).rejects.toThrow();
+    await manager.run('true');
+    expect((await manager.metrics()).total).toMatchObject({ created: 1, cleaned: 1 });
+  });
+
   it('is counted by kind and in total, also by processes that have gone', async () => {
     const { manager, another } = await stage();
     await manager.session({ task: 'a' });

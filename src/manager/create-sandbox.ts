@@ -10,6 +10,7 @@ import { settlesWithin, withDeadline } from './deadline.ts';
 import { finishDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
+import { givenUpCause, GOING } from './given-up.ts';
 import { LiveSandbox } from './live-sandbox.ts';
 import type { SandboxPlan } from './plan-sandbox.ts';
 
@@ -21,15 +22,8 @@ export type FillSandbox = (
 ) => Promise<void>;
 
 const AT_REST: readonly SandboxState[] = ['paused', 'stopped'];
-const GOING: readonly SandboxState[] = ['destroying', 'destroyed'];
-const NOT_CREATED = 'not created';
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
-
-/** Its maker gave up on it before anybody had it. */
-export function isGivenUp({ state, cause }: SandboxRecord): boolean {
-  return GOING.includes(state) && cause.startsWith(NOT_CREATED);
-}
 
 /**
  * `intent` is the committed row of `plan`. Rejects with CREATE_TIMEOUT after the policy's `timeoutSeconds`, ABORTED or
@@ -163,7 +157,7 @@ async function giveUp(engine: Engine, intent: SandboxRecord, error: SubletError)
     const moved = await store.moveSandbox(intent.id, {
       to: 'destroying',
       at: now,
-      cause: `${NOT_CREATED}: ${error.code}`,
+      cause: givenUpCause(error.code),
       ...engine.signature,
       from: [present.state],
       version: present.version,

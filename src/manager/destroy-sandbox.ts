@@ -4,6 +4,7 @@ import { statesBefore } from '../core/states.ts';
 import type { SandboxRecord } from '../store/records.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
+import { isGivenUp } from './given-up.ts';
 import { assertReachable, callProvider } from './provider-call.ts';
 import { retryAt } from './retry-at.ts';
 
@@ -94,7 +95,8 @@ export async function finishDestroying(engine: Engine, record: SandboxRecord): P
     ownerId: engine.ownerId,
     patch: { dueAt: undefined },
   });
-  if (destroyed !== undefined) engine.count(record.kind, 'cleaned');
+  // What was never counted as made is not counted as cleaned.
+  if (destroyed !== undefined && !isGivenUp(record)) engine.count(record.kind, 'cleaned');
   // Another may have finished it first.
   return destroyed ?? (await store.getSandbox(record.id)) ?? record;
 }

@@ -9,7 +9,7 @@ import type { ResolvedSandbox } from '../../core/spec.ts';
 import type { SandboxRecord } from '../../store/records.ts';
 import type { NewSandbox } from '../../store/store.ts';
 import type { FillSandbox } from '../create-sandbox.ts';
-import { isGivenUp } from '../create-sandbox.ts';
+import { isGivenUp } from '../given-up.ts';
 import type { Engine } from '../engine.ts';
 import type { LiveSandbox } from '../live-sandbox.ts';
 import type { MakeRequest, PreparedSandbox } from '../make-sandbox.ts';
