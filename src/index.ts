@@ -79,4 +79,4 @@ export type { SandboxState } from './core/states.ts';
 export { SANDBOX_STATES } from './core/states.ts';
 export type { OpenOptions } from './open.ts';
 export { open } from './open.ts';
-export type { Log } from './telemetry/log.ts';
+export { silentLog, type Log } from './telemetry/log.ts';

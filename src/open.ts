@@ -18,7 +18,7 @@ import { kernelRandom } from './provider/posix/kernel-random.ts';
 import type { Finding, Probe, SandboxProvider } from './provider/provider.ts';
 import { PROVIDERS } from './providers/registry.gen.ts';
 import type { Store } from './store/store.ts';
-import { silentLog, type Log } from './telemetry/log.ts';
+import { silentLog, warningLog, type Log } from './telemetry/log.ts';
 import { Watch } from './watch.ts';
 
 export interface OpenOptions {
@@ -28,7 +28,7 @@ export interface OpenOptions {
   readonly store?: StoreName | Store | undefined;
   /** Instead of the process's own variables. */
   readonly env?: Environment | undefined;
-  /** Default: says nothing. */
+  /** Default: warnings are Node's, as `SubletWarning`. `silentLog` says nothing. */
   readonly log?: Log | undefined;
   readonly clock?: Clock | undefined;
   /** Close on SIGINT, SIGTERM and normal exit. Default true. */
@@ -50,7 +50,7 @@ export interface ExpectedOptions extends SandboxOptions {
 
 /** Opens the engine. No provider is loaded before the first sandbox. */
 export function open(options: OpenOptions = {}): Promise<Sublet> {
-  return openManager(options);
+  return openManager({ ...options, log: options.log ?? warningLog });
 }
 
 /** The engine as the process that runs it sees it. */
