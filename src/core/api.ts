@@ -65,7 +65,7 @@ export interface AgentHandle {
   readonly files: Files;
   /** INTERPRETER_MISSING when the sandbox has none for the language. */
   runCode(language: CodeLanguage, code: string, options?: RunOptions): Promise<CommandResult>;
-  /** A shell whose directory and variables carry over from one command to the next. */
+  /** A shell whose directory and variables carry over from one command to the next. FILE_NOT_FOUND for a `cwd` that is not there. */
   shell(options?: ShellOptions): Promise<Shell>;
 }
 

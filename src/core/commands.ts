@@ -7,7 +7,7 @@ export type Command = string | readonly string[];
 export const DEFAULT_MAX_OUTPUT_BYTES: number = 1024 * 1024;
 
 export interface CommandOptions {
-  /** Absolute, or relative to the sandbox's working directory. */
+  /** Absolute, or relative to the sandbox's working directory. Where that cannot be entered the exit is 126, with the shell's words. */
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** The whole process tree inside is killed after this long, and the result says `timedOut`. */

@@ -14,10 +14,12 @@ type ShellRunOptions = NonNullable<Parameters<Shell['run']>[1]>;
 /**
  * A command that ends the shell (`exit`, a failure under `set -e`, a time-out, an abort) ends it for good: the next
  * command gets a fresh one in the last known directory, with the variables `options` gave and no others.
+ * FILE_NOT_FOUND when `options.cwd` cannot be entered.
  */
 export async function openShell(commands: Commands, clock: Clock, options: ShellOptions = {}): Promise<Shell> {
   const shell = new StatefulShell(commands, clock, options);
   await shell.start();
+  if (options.cwd !== undefined) await shell.assertEntered(options.cwd);
   return Object.freeze<Shell>({
     run: (command, runOptions) => shell.run(command, runOptions ?? {}),
     close: () => shell.close(),
@@ -28,8 +30,13 @@ export async function openShell(commands: Commands, clock: Clock, options: Shell
 /** Where the last command left off in each stream. */
 interface RunningShell {
   readonly process: RunningCommand;
+  /** A command has come to its end in it. */
+  hasAnswered: boolean;
   readonly cursors: { stdout: number; stderr: number };
 }
+
+/** What every provider ends a command with whose directory is not there. */
+const CANNOT_ENTER = 126;
 
 type Ending = { readonly by: 'trailer'; readonly text: string } | { readonly by: 'end' };
 
@@ -53,8 +60,19 @@ class StatefulShell {
     const process = await this.#commands.start(['sh'], { stdin: true, cwd: this.#cwd, env: this.#options.env });
     // Copies of the streams, so that a command which redirects the shell's own does not swallow the trailer.
     await process.writeStdin('exec 8>&1 9>&2\n');
-    this.#shell = { process, cursors: { stdout: 0, stderr: 0 } };
+    this.#shell = { process, hasAnswered: false, cursors: { stdout: 0, stderr: 0 } };
     return this.#shell;
+  }
+
+  /** A shell that could not enter its directory has ended by now, or ends before it runs anything. */
+  async assertEntered(cwd: string): Promise<void> {
+    const { exitCode, stderr } = await this.run(':', {});
+    if (exitCode === 0) return;
+    this.#isClosed = true;
+    throw new SubletError('FILE_NOT_FOUND', `The shell cannot enter ${cwd} in the sandbox (${stderr.trim()}).`, {
+      details: { path: cwd },
+      hint: 'Make the directory first, or name one that is there.',
+    });
   }
 
   run(command: string, options: ShellRunOptions): Promise<CommandResult> {
@@ -97,6 +115,7 @@ class StatefulShell {
         this.#read(shell, 'stderr', token, stderr, options.onStderr),
       ]);
       throwIfAborted(options.signal);
+      shell.hasAnswered ||= ending.by === 'trailer';
       const exit =
         ending.by === 'trailer' && !stop.signal.aborted ? this.#finish(ending.text) : await this.#ended(shell);
       return {
@@ -149,6 +168,8 @@ class StatefulShell {
   ): Promise<{ readonly exitCode: number | null; readonly signal?: string | undefined }> {
     if (this.#shell === shell) this.#shell = undefined;
     const { exitCode, signal } = await shell.process.wait();
+    // The directory where the last one ended may be gone: the next begins where the first did, instead of failing for good.
+    if (exitCode === CANNOT_ENTER && !shell.hasAnswered) this.#cwd = this.#options.cwd;
     return signal === undefined ? { exitCode } : { exitCode, signal };
   }
 
