@@ -1,4 +1,7 @@
-/** Files in a sandbox. Binary-safe, any name, any size; paths resolve inside the sandbox and nowhere else. */
+/**
+ * Files in a sandbox. Binary-safe, any name in UTF-8, any size; paths resolve inside the sandbox and nowhere else. A name in other
+ * bytes is listed with U+FFFD in their place, and cannot be named: a command can.
+ */
 
 export type FileKind = 'file' | 'directory' | 'link' | 'other';
 

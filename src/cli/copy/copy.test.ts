@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { lstat, mkdir, mkdtemp, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -34,6 +34,18 @@ describe('parseLocation', () => {
 });
 
 describe('extract', () => {
+  it.runIf(process.platform === 'linux')('leaves out names that are not UTF-8, and says so', async () => {
+    const source = join(dir, 'source');
+    await mkdir(Buffer.concat([Buffer.from(`${source}/`), Buffer.from([0xfe])]), { recursive: true });
+    await writeFile(Buffer.concat([Buffer.from(`${source}/`), Buffer.from([0xff, 0xfe])]), 'one');
+    await writeFile(Buffer.concat([Buffer.from(`${source}/`), Buffer.from([0xfe, 0xff])]), 'another');
+    await writeFile(join(source, 'ünï'), 'text');
+    const { files, skipped } = await extract(packed(source, []), target);
+    expect([files, skipped.length]).toEqual([1, 3]);
+    expect(skipped[0]).toContain('its name is not UTF-8');
+    expect(await readdir(target)).toEqual(['ünï']);
+  });
+
   it('reads what tar writes: long names, odd names, empty files, links, modes', async () => {
     const source = join(dir, 'source');
     const long = join('d'.repeat(90), 'e'.repeat(90), 'f'.repeat(120));

@@ -12,7 +12,7 @@ export interface ExtractReport {
 
 /**
  * Names that leave the directory are refused. Links are made last, so that nothing is written through one; a link
- * that points outside, a device or a socket is left out. Set-id bits are dropped.
+ * that points outside, a device, a socket or a name that is not UTF-8 is left out. Set-id bits are dropped.
  */
 export async function extract(source: AsyncIterable<Uint8Array>, root: string): Promise<ExtractReport> {
   const directories = new Map<string, number>();
@@ -22,7 +22,9 @@ export async function extract(source: AsyncIterable<Uint8Array>, root: string): 
   await mkdir(root, { recursive: true });
   for await (const entry of untar(source)) {
     const path = safePath(entry.name);
-    if (entry.kind === 'directory') {
+    // What takes the place of bytes that are no text: it is another name, and two names may become one.
+    if (entry.name.includes('\uFFFD')) skipped.push(`${entry.name}: its name is not UTF-8`);
+    else if (entry.kind === 'directory') {
       await makeDirectories(root, path);
       if (path.length > 0) directories.set(path.join('/'), entry.mode & 0o777);
     } else if (entry.kind === 'link') {
