@@ -11,9 +11,9 @@ import { destroySandbox } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { giveTo, livingHeir, livingOwner } from './heirs.ts';
+import { isReplaced } from './is-replaced.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import { leavePools } from './pools/leave-pools.ts';
-import { isReplaced } from './settle-sandbox.ts';
 
 /** Never rejects: what could not be done in time is logged with its id. */
 export async function closeManager(engine: Engine): Promise<void> {

@@ -7,6 +7,7 @@ import type { SandboxRecord } from '../store/records.ts';
 import type { Move } from '../store/store.ts';
 import { requireCapability } from './check-capabilities.ts';
 import type { Engine } from './engine.ts';
+import { isReplaced } from './is-replaced.ts';
 import { assertReachable, callProvider } from './provider-call.ts';
 
 export interface MoveOptions {
@@ -129,7 +130,9 @@ async function rest(
     if (live !== undefined) live.isDoubted = true;
     const cause = `${to === 'paused' ? 'pause' : 'stop'} failed`;
     // What slept before rests either way, and nobody has woken it.
-    if (record.state === 'running') await move(engine, resting, { to: 'running', cause, from: [to] });
+    const back = record.state === 'running' && (await move(engine, resting, { to: 'running', cause, from: [to] }));
+    // Who replaced it meanwhile went by the row, and left it at rest. Asked after the move: who replaces it later sees that it runs.
+    if (back && (await isReplaced(engine, back))) engine.uncontained.set(back.id, back);
     throw error;
   }
   if (live !== undefined) live.isResting = true;

@@ -44,3 +44,26 @@ describe('a sandbox that takes the place of an open one', () => {
     expect((await manager.session(KEY)).notices).toMatchObject([{ type: 'replaced' }]);
   });
 });
+
+describe('a sandbox that is replaced while it is being put to rest', () => {
+  it.each(['pause', 'stop'] as const)('does not run on when the %s fails', async (verb) => {
+    const stage = new Stage();
+    const capabilities = [...CAPABILITIES, 'stop'] as const;
+    const [a, b] = [await stage.process({ capabilities }), await stage.process({ capabilities })];
+    const { sandboxId, key } = await a.manager.session(KEY);
+    stage.world.plan(verb, { type: 'stuck' });
+    const failed = expect(a.manager.sandboxes[verb](sandboxId)).rejects.toMatchObject({ code: 'PROVIDER_UNAVAILABLE' });
+    await settle();
+    // As by a process that died before it had acted on it.
+    await stage.store.tightenSession(key, 'none', 'customer data read', stage.clock.now());
+    const next = await b.manager.session(KEY);
+    expect(next.notices).toMatchObject([{ type: 'replaced', lostSandboxId: sandboxId }]);
+    await stage.passing(failed, 2 * MINUTE);
+    await stage.passing(a.manager.sweep());
+    expect((await stage.row(sandboxId)).state).toBe('paused');
+    expect(stage.world.boxes.map((box) => [box.network, box.state])).toEqual([
+      ['open', 'paused'],
+      ['none', 'running'],
+    ]);
+  });
+});

@@ -8,6 +8,7 @@ import { destroySandbox, takeOverDestroying } from './destroy-sandbox.ts';
 import type { Engine } from './engine.ts';
 import { describe } from './engine.ts';
 import { giveTo, livingHeir, livingOwner } from './heirs.ts';
+import { isReplaced } from './is-replaced.ts';
 import { isProviderDown } from './lanes.ts';
 import { pauseSandbox, restAsFound, stopSandbox } from './move-sandbox.ts';
 import { livingKeeper } from './pools/leave-pools.ts';
@@ -75,12 +76,6 @@ function keeps(engine: Engine, { pool = '', lane }: SandboxRecord): boolean {
 async function livingHolder(engine: Engine, record: SandboxRecord): Promise<OwnerRecord | undefined> {
   const lease = await engine.leaseWatch.standing(record, engine.now());
   return lease && livingOwner(engine, lease.ownerId);
-}
-
-/** True when the key is bound to another sandbox. */
-export async function isReplaced(engine: Engine, { id, sessionKey }: SandboxRecord): Promise<boolean> {
-  const bound = sessionKey === undefined ? undefined : await engine.ports.store.getSession(sessionKey);
-  return bound !== undefined && bound.sandbox.id !== id;
 }
 
 /** Never throws: what fails is in the verdict and stays on record for the next pass. */

@@ -155,6 +155,11 @@ export const MUTANTS: readonly Mutant[] = [
     "const isHalfAwake = state === 'paused' && record.state === 'stopped';",
     'const isHalfAwake = false;',
   ]),
+  mutant('what was replaced while it was put to rest runs on when that fails', '2', [
+    'src/manager/move-sandbox.ts',
+    'if (back && (await isReplaced(engine, back))) engine.uncontained.set(back.id, back);',
+    'void (back && isReplaced);',
+  ]),
   mutant('a process is known by its pid alone', '2', [
     'test/simulation/host.ts',
     'identity.pidStartedAt === asked.pidStartedAt,',
