@@ -132,7 +132,7 @@ export interface Installation {
   module(id: string): Promise<ProviderModule>;
   /** What this machine allows. */
   probe(id: string): Promise<Probe>;
-  /** Whether what is remembered can be read: opens the store and closes it. A file that is yet to be made is not made. */
+  /** Whether things can be remembered: writes beside a file, opens the store and closes it. A file that is yet to be made is not made. */
   probeStore(): Promise<Probe>;
 }
 
@@ -188,6 +188,7 @@ async function probeStore(config: Config): Promise<Probe> {
   try {
     const { value: choice } = await config.store();
     name = choice.shown;
+    if (choice.kind === 'sqlite') await (await import('./stores/sqlite/try-place.ts')).tryPlace(choice.path);
     if (choice.kind === 'sqlite' && (await isMissing(choice.path))) {
       assertMakeable(config.home);
       return { usable: true, findings: [{ level: 'ok', name, message: 'made on first use' }] };

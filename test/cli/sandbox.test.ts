@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROVIDERS } from '../../src/providers/registry.gen.ts';
 import { requirement } from '../setup/requirements.ts';
-import { Installation } from './installation.ts';
+import { type CliResult, Installation, MAIN } from './installation.ts';
 
 const hasNamespaces = await requirement('namespace');
 
@@ -368,6 +368,40 @@ describe('sublet doctor', () => {
     const probes = await sublet.json<{ provider?: string; usable: boolean; findings: unknown[] }>(['doctor', '--json']);
     expect(probes.map(({ provider }) => provider)).toEqual([undefined, ...Object.keys(PROVIDERS)]);
     expect(probes.every(({ findings }) => findings.length > 0)).toBe(true);
+  });
+});
+
+describe.runIf(hasNamespaces)('a home without room', () => {
+  const within = async (options: string, script: string): Promise<CliResult> => {
+    const home = path.join(sublet.files, `mounted-${options.replaceAll(/\W/g, '')}`);
+    await mkdir(home, { recursive: true });
+    const line = `mount -t tmpfs -o ${options} none "$SUBLET_HOME" || exit 99; sublet() { "${process.execPath}" "${MAIN}" "$@"; }; ${script}`;
+    const run = promisify(execFile)('unshare', ['-rm', 'sh', '-c', line], { env: sublet.env({ SUBLET_HOME: home }) });
+    return run.then(
+      ({ stdout, stderr }) => ({ status: 0, stdout, stderr }),
+      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({
+        status: code,
+        stdout,
+        stderr,
+      }),
+    );
+  };
+
+  it.each(['ro', 'size=16k'])('is not usable, says doctor of one mounted with %s', async (options) => {
+    const { status, stdout } = await within(options, 'sublet doctor local');
+    expect(stdout).toMatch(/^store: not usable here\n {2}FAIL/);
+    expect(status).toBe(1);
+  });
+
+  it('is freed by the way that the error names', async () => {
+    const script = `export SUBLET_SANDBOX=local; id=$(sublet new) || exit 98
+      sublet exec $id -- sh -c 'head -c 9M /dev/zero >fill' 2>/dev/null
+      sublet rm --yes $id && exit 97
+      rm -f "$SUBLET_HOME"/providers/*/sandboxes/*/*/fill; sublet rm --yes $id >/dev/null; sublet ls -q`;
+    const { status, stdout, stderr } = await within('size=8M', script);
+    expect(stderr).toContain('STORE_FAILED');
+    expect(stderr).toMatch(/du -sh \S+\/providers/);
+    expect([status, stdout]).toEqual([0, '']);
   });
 });
 

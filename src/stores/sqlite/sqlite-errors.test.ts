@@ -13,6 +13,7 @@ describe('toStoreError', () => {
     expect(error.message).toContain('/home/u/.sublet/sublet.db');
     expect(error.message).toContain('full');
     expect(error.hint).toMatch(/Free some space/);
+    expect(error.hint).toContain('/home/u/.sublet/providers/');
     expect(error.cause).toBe(cause);
   });
 

@@ -1,4 +1,5 @@
 /** SQLite's errors as ours. */
+import { dirname } from 'node:path';
 import { SubletError } from '../../core/errors.ts';
 
 // SQLite's primary result codes; the low byte of every extended code.
@@ -28,7 +29,7 @@ const CODE_OF_MESSAGE: Readonly<Record<string, number>> = {
 const SCHEMA_DAMAGE = /^no such (table|column|index)/;
 
 const NO_ACCESS = 'Make the file and its directory writable by this user, or set SUBLET_HOME to a directory that is.';
-const NO_SPACE = 'Free some space on that disk, or set SUBLET_HOME to a directory on another one.';
+const NO_SPACE = 'no space';
 
 const HINTS: Readonly<Record<string, string>> = {
   [READONLY]: NO_ACCESS,
@@ -57,13 +58,24 @@ export function toStoreError(cause: unknown, path: string): SubletError {
   const code = resultCode(cause);
   const message = cause instanceof Error ? cause.message : String(cause);
   if (isDamage(cause, message)) return corruptStore(path, message, cause);
+  const hint = HINTS[code ?? systemCode(cause)];
   return new SubletError('STORE_FAILED', `The store ${path} could not be used: ${message}.`, {
     cause,
     hint:
-      HINTS[code ?? systemCode(cause)] ??
-      'Check the disk that holds it, and that every part of the path is a directory.',
+      hint === NO_SPACE
+        ? spaceHint(dirname(path))
+        : (hint ?? 'Check the disk that holds it, and that every part of the path is a directory.'),
     details: { path },
   });
+}
+
+/** Destroying a sandbox is written down first, so a disk that one of them filled is freed by hand. */
+function spaceHint(home: string): string {
+  return (
+    'Free some space on that disk, or set SUBLET_HOME to a directory on another one.\n' +
+    `du -sh ${home}/providers/*/sandboxes/* shows what sandboxes take; what is below its disk/ or workspace/ may be deleted,\n` +
+    'and then it can be destroyed with: sublet rm'
+  );
 }
 
 export function corruptStore(path: string, why: string, cause?: unknown): SubletError {
