@@ -29,7 +29,10 @@ export const command = defineCommand({
     list: { type: 'boolean', short: 'l', help: 'list the background commands instead' },
     json: { type: 'boolean', help: 'print one JSON object a chunk: stream, base64 data, next cursor' },
   },
-  notes: ['CMD is the id that `sublet exec --detach` printed, or a unique prefix; without it, the newest command.'],
+  notes: [
+    'CMD is the id that `sublet exec --detach` printed, or a unique prefix; without it, the newest command.',
+    'A paused or stopped sandbox is woken for it.',
+  ],
   examples: [
     ['sublet logs sbx_7k', 'of the newest background command'],
     ['sublet logs --follow sbx_7k cmd_4p', 'of one, as it comes'],
