@@ -1,6 +1,6 @@
 /** Where Sublet keeps its things: `~/.sublet`, or `SUBLET_HOME`. Nothing is made before the first write. */
 import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { SubletError } from '../core/errors.ts';
 import { isForbidden } from './private-file.ts';
@@ -101,7 +101,8 @@ const WRITABLE_HOME = 'Set SUBLET_HOME to a directory that Sublet may write.';
 
 function userHome(): string {
   try {
-    return homedir();
+    // A variable that is set to nothing would make it the directory that one is in.
+    return homedir() || userInfo().homedir;
   } catch (cause) {
     throw new SubletError('CONFIG_INVALID', 'This user has no home directory.', {
       cause,

@@ -31,7 +31,7 @@ async function findBySession(store: Store, text: string): Promise<SandboxRecord 
 
 async function findByPrefix(store: Store, text: string): Promise<SandboxRecord | undefined> {
   const idPrefix = toIdPrefix(text);
-  if (idPrefix === ID_PREFIX && text !== ID_PREFIX) return undefined;
+  if (idPrefix === ID_PREFIX && (text === '' || text === NAME_PREFIX)) return undefined;
   const matches = await store.findSandboxes({ idPrefix, limit: MOST_CANDIDATES });
   const living = matches.filter((match) => isLive(match.state));
   const candidates = living.length > 0 ? living : matches;
@@ -46,5 +46,7 @@ async function findByPrefix(store: Store, text: string): Promise<SandboxRecord |
 
 function toIdPrefix(text: string): string {
   if (text.startsWith(ID_PREFIX)) return text;
+  // What is before the bar of every id.
+  if (`${text}_` === ID_PREFIX) return ID_PREFIX;
   return ID_PREFIX + (text.startsWith(NAME_PREFIX) ? text.slice(NAME_PREFIX.length) : text);
 }

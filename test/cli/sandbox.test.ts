@@ -169,11 +169,13 @@ describe.runIf(hasNamespaces)('a sandbox by id', () => {
 
   it('is refused by a prefix that several have, with the candidates', async () => {
     const second = await sublet.output(['new']);
-    const { status, stderr } = await sublet.run(['inspect', 'sbx_']);
-    expect(status).toBe(64);
-    expect(stderr).toMatch(/^sublet: SANDBOX_AMBIGUOUS: /);
-    expect(stderr).toContain(id);
-    expect(stderr).toContain(second);
+    for (const prefix of ['sbx_', 'sbx']) {
+      const { status, stderr } = await sublet.run(['inspect', prefix]);
+      expect(status).toBe(64);
+      expect(stderr).toMatch(/^sublet: SANDBOX_AMBIGUOUS: /);
+      expect(stderr).toContain(id);
+      expect(stderr).toContain(second);
+    }
     expect(await sublet.output(['rm', '--yes', second])).toBe(second);
   });
 

@@ -89,6 +89,11 @@ describe.runIf(hasTmux)('on a terminal', () => {
       expect(await sublet.output(['ls', '--quiet'])).toBe('');
     });
 
+    it('does not ask about what is not there', async () => {
+      await terminal.type('sublet rm sbx_nothing; echo status $?');
+      expect(await terminal.waitFor('status 66')).toContain('SANDBOX_NOT_FOUND');
+    });
+
     it('asks before it destroys, and no means no', async () => {
       const id = await sublet.output(['new']);
       await terminal.type(`sublet rm ${id}; echo status $?`);

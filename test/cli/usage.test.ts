@@ -67,6 +67,7 @@ describe('usage errors', () => {
     [['run', '--netwrok', 'none', '--', 'true'], 'sublet run has no option --netwrok.', 'Did you mean --network?'],
     [['run', '--network', 'wide', '--', 'true'], '--network is one of open, allowlist, none', ''],
     [['run', '--timeout', 'soon', '--', 'true'], '--timeout takes a duration', ''],
+    [['run', '--timeout', '0', '--', 'true'], '--timeout takes a duration', ''],
     [['run', '--memory', 'much', '--', 'true'], '--memory takes a size', ''],
     [['run', '--mount', 'here', '--', 'true'], '--mount takes SRC:DST', ''],
     [['run', '--env', '1X=y', '--', 'true'], '--env takes NAME=VALUE', ''],
@@ -83,6 +84,20 @@ describe('usage errors', () => {
     expect(stderr).toMatch(/^sublet: USAGE: /);
     expect(stderr).toContain(hint);
     expect([status, stdout]).toEqual([64, '']);
+  });
+});
+
+describe('a provider that is none', () => {
+  it('is told before anything else', async () => {
+    const { status, stdout } = await sublet.run(['doctor', 'zz']);
+    expect([status, stdout]).toEqual([66, '']);
+  });
+});
+
+describe('an empty HOME', () => {
+  it('does not make the home relative', async () => {
+    const home = await sublet.output(['config', 'path'], { env: { HOME: '', SUBLET_HOME: '' } });
+    expect(path.isAbsolute(home)).toBe(true);
   });
 });
 

@@ -37,6 +37,8 @@ export const command = defineCommand({
       const { reportConformance } = await import('../report-conformance.ts');
       return reportConformance(installation, options.conformance, options.json, context);
     }
+    // A name that is none is told before anything else is.
+    for (const id of wanted) await installation.module(id);
     const store = await withProgress(context.terminal, 'Looking at the store', () => installation.probeStore());
     await print('store', store.findings[0]?.name ?? '', store, options.json, context);
     const ids = wanted.length === 0 ? installation.providerIds : wanted;

@@ -16,7 +16,14 @@ export const command = defineCommand({
   ],
   async run({ options, arguments: ids }, context) {
     const question = `Destroy ${ids.length === 1 ? (ids[0] ?? '') : `${ids.length} sandboxes`}, files included?`;
-    if (!options.yes && !(await confirm(question, context))) return 1;
+    if (!options.yes) {
+      // Nobody is asked about what is not there.
+      if (context.terminal.isInteractive) {
+        const { sandboxes } = await context.sublet();
+        for (const id of ids) await sandboxes.get(id);
+      }
+      if (!(await confirm(question, context))) return 1;
+    }
     return moveSandboxes(ids, context, {
       json: options.json,
       doing: 'Destroying',

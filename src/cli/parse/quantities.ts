@@ -4,13 +4,14 @@ import { SubletError } from '../../core/errors.ts';
 
 const DURATION_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `250ms`, `30s`, `5m`, `1h30m`; a bare number is seconds. */
+/** `250ms`, `30s`, `5m`, `1h30m`; a bare number is seconds. No time at all is not a duration. */
 export function parseDurationMs(text: string, option: string): number {
-  if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text) * 1_000);
-  if (!/^(\d+(\.\d+)?(ms|[smhd]))+$/.test(text)) throw bad(option, text, 'a duration such as 30s, 5m or 1h30m');
+  const whole = /^\d+(\.\d+)?$/.test(text) ? `${text}s` : text;
+  const isDuration = /^(\d+(\.\d+)?(ms|[smhd]))+$/.test(whole);
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g))
+  for (const [, amount, unit] of isDuration ? whole.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g) : [])
     total += Number(amount) * (DURATION_MS[unit ?? ''] ?? 0);
+  if (Math.round(total) === 0) throw bad(option, text, 'a duration such as 30s, 5m or 1h30m');
   return Math.round(total);
 }
 
