@@ -24,6 +24,8 @@ export interface ArgumentSpec {
   readonly choices?: readonly string[];
   /** Completed with the ids of live sandboxes. */
   readonly isSandbox?: boolean;
+  /** Completed with those and with files. */
+  readonly maybeSandbox?: boolean;
 }
 
 export interface CommandSpec<O extends OptionSpecs = OptionSpecs> {

@@ -246,11 +246,23 @@ describe('completion', () => {
     expect(await complete('sublet', 'run', '--net')).toEqual(['--network']);
     expect(await complete('sublet', 'run', '--network', '')).toEqual(['open', 'allowlist', 'none']);
     expect(await complete('sublet', 'config', 'ex')).toEqual(['explain']);
+    expect(await complete('sublet', 'hel')).toEqual(['help']);
+    expect(await complete('sublet', 'help', 'dest')).toEqual(['destroy-all-sessions']);
   });
 
   it.each(['zsh', 'fish'])('for %s names every command', async (shell) => {
     const script = await sublet.output(['completion', shell]);
     for (const name of Object.keys(COMMANDS)) expect(script).toContain(name);
+  });
+
+  it('for zsh hides the colons of a placeholder, which would end it', async () => {
+    expect(await sublet.output(['completion', 'zsh'])).toContain(String.raw`]:SRC\:DST`);
+  });
+
+  it.each(['bash', 'zsh', 'fish'])('for %s asks for ids where a copy may have one', async (shell) => {
+    const lines = (await sublet.output(['completion', shell])).split('\n');
+    const asks = { bash: "ids='yes'", zsh: '_sublet_ids', fish: 'sublet ls --quiet' }[shell] ?? '';
+    expect(lines.some((line) => /\bcp\b/.test(line) && line.includes(asks))).toBe(true);
   });
 });
 

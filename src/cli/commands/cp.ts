@@ -8,7 +8,10 @@ import { wakeSandbox } from '../wake-sandbox.ts';
 
 export const command = defineCommand({
   summary: 'copy files and directories into a sandbox or out of it',
-  arguments: [{ name: 'SRC' }, { name: 'DST' }],
+  arguments: [
+    { name: 'SRC', maybeSandbox: true },
+    { name: 'DST', maybeSandbox: true },
+  ],
   options: {},
   notes: [
     'One side is ID:PATH, with PATH relative to the working directory; the other a path here, or - for standard input or\noutput. A path with a slash before its colon is always here: ./a:b. What comes out of a sandbox cannot write outside\nDST: links that point elsewhere are left out, and said so.',

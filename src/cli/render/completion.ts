@@ -1,5 +1,5 @@
 /** Completion scripts, from the commands' own specs. Ids are asked of `sublet ls --quiet` when the key is pressed. */
-import type { CommandSpec, OptionSpec } from '../command.ts';
+import type { ArgumentSpec, CommandSpec, OptionSpec } from '../command.ts';
 import { COMMANDS } from '../command-table.ts';
 import { loadSpec } from './help.ts';
 
@@ -31,7 +31,7 @@ function bash(specs: readonly Spec[]): string {
 _sublet() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" flags='' words='' ids='' word
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W '${specs.map(([name]) => name).join(' ')}' -- "$current"))
+    COMPREPLY=($(compgen -W '${[...specs.map(([name]) => name), 'help'].join(' ')}' -- "$current"))
     return
   fi
   for word in "\${COMP_WORDS[@]:2:COMP_CWORD-2}"; do
@@ -41,6 +41,7 @@ _sublet() {
 ${values.join('\n')}
   esac
   case "\${COMP_WORDS[1]}" in
+    help) words='${specs.map(([name]) => name).join(' ')}' ;;
 ${cases.join('\n')}
   esac
   if [[ "$current" == -* ]]; then COMPREPLY=($(compgen -W "$flags" -- "$current")); return; fi
@@ -56,13 +57,7 @@ function zsh(specs: readonly Spec[]): string {
   const cases = specs.map(([name, spec]) => {
     const options = Object.entries(spec.options).map(([key, option]) => zshQuote(zshOption(key, option)));
     const actions = spec.arguments.map((argument, index) => {
-      const action =
-        argument.choices === undefined
-          ? argument.isSandbox === true
-            ? '_sublet_ids'
-            : '_files'
-          : `(${argument.choices.join(' ')})`;
-      return zshQuote(`${argument.many === true ? '*' : index + 1}:${argument.name}:${action}`);
+      return zshQuote(`${argument.many === true ? '*' : index + 1}:${argument.name}:${zshAction(argument)}`);
     });
     const rest = spec.rest === undefined ? [] : [`'*::command:_normal'`];
     return `    ${name}) _arguments ${[...options, zshQuote('--help[show help]'), ...actions, ...rest].join(' ')} ;;`;
@@ -92,17 +87,23 @@ function fish(specs: readonly Spec[]): string {
       `complete -c sublet -n __fish_use_subcommand -f -a ${name} -d ${fishQuote(spec.summary)}`,
       ...Object.entries(spec.options).map(([key, option]) => `${here} ${fishOption(key, option)}`),
       ...(words === '' ? [] : [`${here} -f -a '${words}'`]),
-      ...(takesSandbox(spec) ? [`${here} -f -a '(sublet ls --quiet 2>/dev/null)'`] : []),
+      ...(takesSandbox(spec) ? [`${here} ${fishFiles(spec)}-a '(sublet ls --quiet 2>/dev/null)'`] : []),
     ];
   });
   return `# fish completion for sublet\n${lines.join('\n')}\n`;
+}
+
+function zshAction({ choices, isSandbox, maybeSandbox }: ArgumentSpec): string {
+  if (choices !== undefined) return `(${choices.join(' ')})`;
+  if (maybeSandbox === true) return '{_sublet_ids; _files}';
+  return isSandbox === true ? '_sublet_ids' : '_files';
 }
 
 function zshOption(key: string, option: OptionSpec): string {
   const value =
     option.type === 'boolean'
       ? ''
-      : `:${option.value ?? 'value'}:${option.choices === undefined ? '' : `(${option.choices.join(' ')})`}`;
+      : `:${(option.value ?? 'value').replaceAll(':', String.raw`\:`)}:${option.choices === undefined ? '' : `(${option.choices.join(' ')})`}`;
   return `${option.multiple === true ? '*' : ''}--${key}[${option.help.replaceAll(/[[\]]/g, '')}]${value.replaceAll(/[[\]]/g, '')}`;
 }
 
@@ -110,6 +111,10 @@ function fishOption(key: string, option: OptionSpec): string {
   const short = option.short === undefined ? '' : ` -s ${option.short}`;
   const choices = option.choices === undefined ? '' : ` -f -a '${option.choices.join(' ')}'`;
   return `-l ${key}${short}${option.type === 'string' ? ' -r' : ''}${choices} -d ${fishQuote(option.help)}`;
+}
+
+function fishFiles(spec: CommandSpec): string {
+  return spec.arguments.some(({ maybeSandbox }) => maybeSandbox === true) ? '' : '-f ';
 }
 
 function flagsOf(spec: CommandSpec): readonly string[] {
@@ -121,7 +126,7 @@ function wordsOf(spec: CommandSpec): string {
 }
 
 function takesSandbox(spec: CommandSpec): boolean {
-  return spec.arguments.some(({ isSandbox }) => isSandbox === true);
+  return spec.arguments.some(({ isSandbox, maybeSandbox }) => isSandbox === true || maybeSandbox === true);
 }
 
 function choicesOf(specs: readonly Spec[]): readonly (readonly [flag: string, choices: readonly string[]])[] {
