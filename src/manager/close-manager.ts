@@ -14,6 +14,7 @@ import { giveTo, livingHeir, livingOwner } from './heirs.ts';
 import { isReplaced } from './is-replaced.ts';
 import { pauseSandbox, stopSandbox } from './move-sandbox.ts';
 import { leavePools } from './pools/leave-pools.ts';
+import { recordEnd } from './record-end.ts';
 
 /** Never rejects: what could not be done in time is logged with its id. */
 export async function closeManager(engine: Engine): Promise<void> {
@@ -72,6 +73,7 @@ async function putAway(engine: Engine, id: SandboxId, seen: Set<SandboxId>): Pro
     if (record === undefined || record.state !== 'running' || record.ownerId !== engine.ownerId) return;
     if (record.pool !== undefined) return;
     seen.add(id);
+    if (engine.lives.get(id)?.isDoubted === true && (await recordEnd(engine, record))) return;
     isDone = await leaveOne(engine, record);
   }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { open, type Sublet } from '../../src/index.ts';
+import { open, type Sublet, type SubletError } from '../../src/index.ts';
 import { requirement } from '../setup/requirements.ts';
 
 let home = '';
@@ -35,6 +35,25 @@ describe.runIf(await requirement('namespace'))('a session', () => {
     expect(await after.files.readText('kept.txt')).toBe('still here');
     expect(after.notices.map((notice) => notice.type)).toEqual(['restarted']);
     expect((await sublet.session({ task: 'killed' })).notices).toEqual([]);
+  });
+
+  it('whose processes ended under a command is not left as running by who found out', async () => {
+    const session = await sublet.session({ task: 'ended' });
+    const { name } = await sublet.sandboxes.get(session.sandboxId);
+    process.kill(await initPid(name), 'SIGKILL');
+    // Which it is depends on whether the command had begun.
+    const ended = await session.commands.run('sleep 60').then(
+      ({ exitCode }) => exitCode,
+      ({ code }: SubletError) => code,
+    );
+    expect([null, 'SANDBOX_LOST']).toContain(ended);
+    await sublet.close();
+
+    sublet = await open({ home, handleSignals: false });
+    const { state, cause } = await sublet.sandboxes.get(session.sandboxId);
+    expect([state, cause]).toEqual(['stopped', expect.stringContaining('its processes had ended')]);
+    const again = await sublet.session({ task: 'ended' });
+    expect((await again.commands.run('echo back')).stdout).toBe('back\n');
   });
 });
 
