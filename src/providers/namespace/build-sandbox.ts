@@ -29,7 +29,8 @@ export async function buildSandbox(
   onProgress: (message: string) => void,
 ): Promise<Prepared> {
   checkLimits(record.limits);
-  const mounts = await Promise.all(record.mounts.map(checkMount));
+  // Named only where there are any: a plain run has none, and does not read what is not asked for.
+  const mounts = await Promise.all(record.mounts.map((mount) => checkMount(mount)));
   const channel = new Channel(paths.channel, FIRST_RESIDENT, host.stock, life === 'once');
   await ownTurn();
   makeDisk(paths.disk, host.diskOwner);

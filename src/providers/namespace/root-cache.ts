@@ -27,7 +27,8 @@ export class RootCache {
     mounts: readonly Mount[],
     onProgress: (message: string) => void,
   ): Promise<PreparedRoot> {
-    const targets = mounts.map(mountPoint);
+    // Named only where there are any: a plain run has none, and does not read what is not asked for.
+    const targets = mounts.map((mount) => mountPoint(mount));
     const key = JSON.stringify([image, targets]);
     const now = this.#clock.now();
     const known = this.#known.get(key);
