@@ -275,13 +275,13 @@ describe.runIf(hasNamespaces)('a sandbox by id', () => {
   });
 
   it('leaves no part of a copy that was interrupted', async () => {
-    const { child, ended } = sublet.start(['cp', '-', `${id}:cut`]);
+    const { child, ended } = sublet.start(['cp', '-', `${id}:half/cut`]);
     child.stdin?.write('first');
-    const look = ['exec', id, '--', 'sh', '-c', 'cat cut 2>/dev/null; true'];
+    const look = ['exec', id, '--', 'sh', '-c', 'find half -type f -exec cat {} + 2>/dev/null; true'];
     await expect.poll(() => sublet.output(look), { timeout: 20_000 }).toBe('first');
     child.kill('SIGINT');
     expect((await ended).status).toBe(130);
-    expect(await sublet.output(['exec', id, '--', 'sh', '-c', 'ls cut 2>/dev/null; true'])).toBe('');
+    expect(await sublet.output(['exec', id, '--', 'ls', '-A', 'half'])).toBe('');
   });
 
   it('copies out what a link leads to, with its mode', async () => {
