@@ -11,9 +11,10 @@ export async function runOnTerminal(
   context: CommandContext,
 ): Promise<CommandExit> {
   const { terminal, signal } = context;
-  const { command, env, ...options } = work;
+  const { command, cwd, env, timeoutMs } = work;
   const running = await sandbox.commands.start(command, {
-    ...options,
+    cwd,
+    timeoutMs,
     env: { TERM: context.env['TERM'] ?? 'xterm', ...env },
     pty: terminal.size(),
     signal,

@@ -50,7 +50,7 @@ describe.runIf(canRun)('a sandbox with limits', () => {
   });
 
   it('works within the fewest processes it may be given', async () => {
-    const sandbox = await world.create({ limits: { pids: 8 } });
+    const sandbox = await world.create({ limits: { pids: 16 } });
     expect((await sandbox.commands.run('echo a | cat | cat', { timeoutMs: 20_000 })).stdout).toBe('a\n');
   });
 

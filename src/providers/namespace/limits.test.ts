@@ -9,8 +9,8 @@ describe('limits without a control group', () => {
     expect(limitScript({}, false)).not.toContain('ulimit -d');
   });
   it('are refused by name when nothing could run within them', () => {
-    expect(() => checkLimits({ pids: 7, cpuMillis: 9 })).toThrow(/pids: 7 is too few.*cpuMillis: 9 is too little/u);
-    expect(() => checkLimits({ pids: 8, cpuMillis: 10, memoryBytes: 1 })).not.toThrow();
+    expect(() => checkLimits({ pids: 15, cpuMillis: 9 })).toThrow(/pids: 15 is too few.*cpuMillis: 9 is too little/u);
+    expect(() => checkLimits({ pids: 16, cpuMillis: 10, memoryBytes: 1 })).not.toThrow();
   });
 
   it('bound each process’s memory, in KiB, only where no group bounds the sum', () => {

@@ -3,8 +3,8 @@ import { SubletError } from '../../core/errors.ts';
 import type { Limits } from '../../core/spec.ts';
 
 export const DEFAULT_PIDS = 2048;
-/** The sandbox's own and the way in take up to six, besides the command. */
-const MIN_PIDS = 8;
+/** The sandbox’s own and the way in take up to eight, an ordinary user’s one or two more, and a command some of its own. */
+const MIN_PIDS = 16;
 /** The kernel takes no less. */
 const MIN_CPU_MILLIS = 10;
 
