@@ -6,7 +6,7 @@ import type { FileOptions, Files, ReadOptions } from '../core/files.ts';
 import type { SandboxId } from '../core/ids.ts';
 import * as rules from './call-rules.ts';
 import { CallersCode } from './callers-code.ts';
-import { checkCall } from './check-call.ts';
+import { checkCall, type Rules } from './check-call.ts';
 import { abortWith, followSignals } from './deadline.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import { letManyFollow } from './shared-signal.ts';
@@ -71,24 +71,18 @@ export function trackFiles(tracking: Tracking): Files {
         ),
       own,
     );
-  const at = async <T>(
-    call: string,
-    path: string,
-    asked: FileOptions | undefined,
-    work: (files: Files, options: FileOptions | undefined) => Promise<T>,
-  ): Promise<T> => {
-    checkCall(call, asked, rules.FILE, ['path', rules.path(path)]);
-    return use(asked, work);
-  };
-  const reading = async <T>(
-    call: string,
-    path: string,
-    asked: ReadOptions | undefined,
-    work: (files: Files, options: ReadOptions | undefined) => Promise<T>,
-  ): Promise<T> => {
-    checkCall(call, asked, rules.READ, ['path', rules.path(path)]);
-    return use(asked, work);
-  };
+  const checkedBy =
+    <O extends FileOptions>(known: Rules<O>) =>
+    async <T>(
+      call: string,
+      path: string,
+      asked: O | undefined,
+      work: (files: Files, options: O | undefined) => Promise<T>,
+    ): Promise<T> => {
+      checkCall(call, asked, known, ['path', rules.path(path)]);
+      return use(asked, work);
+    };
+  const [at, reading] = [checkedBy<FileOptions>(rules.FILE), checkedBy<ReadOptions>(rules.READ)];
   return Object.freeze<Files>({
     read: (path, asked) => reading('files.read', path, asked, (files, options) => files.read(path, options)),
     readText: (path, asked) =>
