@@ -9,10 +9,10 @@ import { livingProcessesOf } from './sandbox-processes.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { isStopped, stopProcesses, wakeProcesses } from './stop-processes.ts';
 
-/** Rounds until no process is found outside: a fork between two looks is caught by the next. */
-const MAX_ROUNDS = 50;
 /** Some ten seconds. */
 const MAX_LOOKS = 500;
+/** Some second. */
+const LOOKS_OF_A_TRY = 60;
 
 /** Returns when the kernel says that every process is frozen. PROVIDER_UNAVAILABLE when some are not; then all run on. */
 export async function freeze(
@@ -25,13 +25,20 @@ export async function freeze(
   try {
     // Gathered first, so that they freeze together, and again: what joins a frozen group cannot fork past the next look.
     if (host?.version === 1) {
-      await gather(group, record);
-      await writeFile(join(group, 'freezer.state'), 'FROZEN');
-      await gather(group, record);
-      await settled(record, join(group, 'freezer.state'), /^FROZEN/u, maxLooks);
+      const state = join(group, 'freezer.state');
+      await gather(group, record, maxLooks);
+      await writeFile(state, 'FROZEN');
+      await gather(group, record, maxLooks);
+      await until(record, maxLooks, async (look) => {
+        if ((await readOrNothing(state)).startsWith('FROZEN')) return true;
+        // One that the kernel did not catch on its way is caught by another try, not by waiting.
+        if (look % LOOKS_OF_A_TRY === LOOKS_OF_A_TRY - 1)
+          for (const change of ['THAWED', 'FROZEN']) await writeFile(state, change);
+        return false;
+      });
     } else {
       await writeFile(join(group, 'cgroup.freeze'), '1');
-      await settled(record, join(group, 'cgroup.events'), /^frozen 1$/mu, maxLooks);
+      await until(record, maxLooks, async () => /^frozen 1$/mu.test(await readOrNothing(join(group, 'cgroup.events'))));
     }
   } catch (cause) {
     await thaw(host, record);
@@ -81,24 +88,27 @@ function freezerDir(root: string, name: string): string {
   return join(root, 'sublet', name);
 }
 
-async function gather(group: string, record: SandboxRecord): Promise<void> {
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const inside = new Set(
-      (await readFile(join(group, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean).map(Number),
-    );
+/** Until no process is found outside: a fork between two looks is caught by the next, and one that is dying cannot be moved. */
+function gather(group: string, record: SandboxRecord, maxLooks: number): Promise<void> {
+  const members = join(group, 'cgroup.procs');
+  return until(record, maxLooks, async () => {
+    const inside = new Set((await readFile(members, 'utf8')).split('\n').filter(Boolean).map(Number));
     const outside = (await livingProcessesOf(record)).filter((pid) => !inside.has(pid));
-    if (outside.length === 0) return;
-    for (const pid of outside) await writeFile(join(group, 'cgroup.procs'), String(pid)).catch(() => undefined);
+    for (const pid of outside) await writeFile(members, String(pid)).catch(() => undefined);
+    return outside.length === 0;
+  });
+}
+
+async function until(record: SandboxRecord, maxLooks: number, isSo: (look: number) => Promise<boolean>): Promise<void> {
+  for (let look = 0; look < maxLooks; look++) {
+    if (await isSo(look)) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(look, 20)));
   }
   throw notFrozen(record);
 }
 
-async function settled(record: SandboxRecord, file: string, pattern: RegExp, maxLooks: number): Promise<void> {
-  for (let look = 0; look < maxLooks; look++) {
-    if (pattern.test(await readFile(file, 'utf8').catch(() => ''))) return;
-    await new Promise((resolve) => setTimeout(resolve, Math.min(look, 20)));
-  }
-  throw notFrozen(record);
+function readOrNothing(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch(() => '');
 }
 
 function notFrozen({ name }: SandboxRecord): SubletError {
